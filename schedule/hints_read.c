@@ -164,7 +164,8 @@ static bool take_call(struct line *l, struct hints_call *c) {
     const char *begin = l->at;
     if (!take_word(l, &word, true) || word.n == 0 || !cut_offset(&word, &c->module, &c->offset, &has_offset))
         return false;
-    c->text = word;
+    bool is_quoted = *begin == '"';
+    c->text = (struct hints_text){begin, (size_t)(word.at + word.n + is_quoted - begin)};
     if (l->at < l->end && *l->at == '(') {
         l->at++;
         c->symbol = c->module;

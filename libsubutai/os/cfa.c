@@ -224,8 +224,10 @@ static uint64_t begin_cie(struct table *t) {
     const uint64_t n = take_leb(t);
     const uint8_t *data = t->at;
     for (const char *c = augmentation + 1; t->is_known && *c != '\0'; c++)
-        if (*c == 'R' || *c == 'L')
-            *(*c == 'R' ? &encoding : &(uint64_t){0}) = take_byte(t);
+        if (*c == 'R')
+            encoding = take_byte(t);
+        else if (*c == 'L')
+            take_byte(t);
         else if (*c == 'P')
             pass_over(t, pointer_size(take_byte(t)));
         else if (*c != 'B') /* not 'S' either: a signal's frame */

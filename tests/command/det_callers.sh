@@ -158,6 +158,166 @@ waits=adaptive
 with lean "keep-turn fixed (callers)<inner (callers)<quick (callers)" "give-up-turn fixed (callers)<inner (callers)<slow (callers) 50 9"
 check "and when passing the turn is no switch" is "$out" "$alone"
 
+# One function takes the lock in a thread, which this library has begun, and in main: whichever comes first, a call in
+# the thread has no caller behind `work`, and one in main has.
+cat >ends.c <<'END'
+#include <pthread.h>
+#define OWN __attribute__((noinline))
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static volatile int x;
+OWN static void fixed(void) {
+    pthread_mutex_lock(&mutex);
+    x++;
+    pthread_mutex_unlock(&mutex);
+    __asm__ volatile("");
+}
+OWN static void *work(void *argument) {
+    for (int i = 0; i < 10; i++) {
+        fixed();
+        __asm__ volatile("");
+    }
+    return argument;
+}
+OWN static void here(void) {
+    work(NULL);
+    __asm__ volatile("");
+}
+OWN static void initialise(void) {
+    work(NULL);
+    __asm__ volatile("nop");
+}
+OWN static void direct(void) {
+    initialise();
+    __asm__ volatile("");
+}
+int main(int argc, char **argv) {
+    pthread_t thread;
+    (void)argv;
+    if (argc > 1)
+        here();
+    pthread_create(&thread, NULL, work, NULL);
+    pthread_join(thread, NULL);
+    if (argc <= 1)
+        here();
+    pthread_once(&once, initialise); /* called by this library */
+    direct();
+    return 0;
+}
+END
+for build in lean pointed; do
+    # shellcheck disable=SC2086 # words
+    $CC ${builds[$build]} -fno-optimize-sibling-calls -fno-ipa-cp -fno-ipa-icf -pthread ends.c -o $build/ends || exit 99
+    for first in thread main; do
+        for log in no yes; do
+            words=()
+            [[ $log == no ]] || words+=(--schedule ends.log --schedule-callers 3)
+            for chain in 'work (ends)<here' 'work (ends)<initialise (ends)<direct'; do
+                printf '%s\n' 'subutai-hints 1' "keep-turn fixed (ends)<$chain (ends) 1000" >some.hints
+                rm -f said ends.log
+                arguments=()
+                [[ $first == thread ]] || arguments=(first)
+                run timeout 30 "$SUBUTAI" run --engine det --verbose 2 --log said --hints some.hints "${words[@]}" -- $build/ends "${arguments[@]}"
+                check "$build: $chain, the $first first, log: $log" is "$status $(sed -n 's/.*order, \([0-9]*\) turns kept/\1/p' said)" "0 20"
+            done
+        done
+    done
+    run "$SUBUTAI" schedule dump ends.log
+    check "$build: no caller is in this library" is "$(grep -c libsubutai <<<"$out")" 0
+    run "$SUBUTAI" hints --runs 1 --sites 1 -- $build/ends
+    check "$build: nor in what hints finds" is "$status $(grep -c libsubutai <<<"$out")" "0 0"
+done
+
+# A library is unloaded, and another one lies there, with a smaller frame. Its function begins a fiber's stack, above which
+# no page can be read.
+cat >plug.c <<'END'
+#include <pthread.h>
+extern pthread_mutex_t mutex;
+void f(void) {
+    char room[SIZE];
+    __asm__ volatile("" ::"r"(room) : "memory");
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    __asm__ volatile("" ::"r"(room) : "memory");
+}
+END
+cat >unload.c <<'END'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static ucontext_t here, there;
+int main(void) {
+    void *large = dlopen("./large.so", RTLD_NOW);
+    void (*f)(void) = (void (*)(void))dlsym(large, "f");
+    f();
+    f();
+    dlclose(large);
+    void (*g)(void) = (void (*)(void))dlsym(dlopen("./small.so", RTLD_NOW), "f");
+    char *memory = mmap(NULL, 1 << 17, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(memory, 1 << 16, PROT_READ | PROT_WRITE);
+    getcontext(&there);
+    there.uc_stack.ss_sp = memory;
+    there.uc_stack.ss_size = 1 << 16;
+    there.uc_link = &here;
+    makecontext(&there, g, 0);
+    swapcontext(&here, &there);
+    puts(f == g ? "the same place" : "another place");
+    return 0;
+}
+END
+{
+    $CC -O2 -fPIC -shared -DSIZE=960 plug.c -o large.so && $CC -O2 -fPIC -shared -DSIZE=200 plug.c -o small.so &&
+        $CC -O2 -rdynamic -pthread unload.c -o unload
+} || exit 99
+rm -f log
+run timeout 30 "$SUBUTAI" run --engine det --schedule log --schedule-callers 3 -- ./unload
+check "code that is where other code was" matches "$status $out" '^0 (the same|another) place$'
+
+# Then libgcc, up to version 12, takes a mutex to unwind.
+cat >registered.c <<'END'
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+extern void __register_frame(void *);
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static unsigned char table[64] __attribute__((aligned(8)));
+static char code[0x100];
+__attribute__((noinline)) static void *work(void *argument) {
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    return argument;
+}
+int main(void) {
+    static const unsigned char cie[] = {20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 12, 7, 8, 0x90, 1, 0, 0};
+    const uint32_t words[] = {0x1c, 28};
+    const uintptr_t range[] = {(uintptr_t)code, sizeof code};
+    pthread_t thread;
+    memcpy(table, cie, sizeof cie);
+    memcpy(table + 24, words, sizeof words);
+    memcpy(table + 32, range, sizeof range);
+    __register_frame(table);
+    pthread_create(&thread, NULL, work, NULL);
+    work(NULL);
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+END
+$CC -O2 -pthread registered.c -o registered || exit 99
+for words in '--schedule log --schedule-callers 0' '--schedule log --schedule-callers 3' '--hints some.hints'; do
+    rm -f log
+    printf '%s\n' 'subutai-hints 1' 'keep-turn work (registered)<main (registered)' >some.hints
+    # shellcheck disable=SC2086 # words
+    run timeout 10 "$SUBUTAI" run --engine det $words -- ./registered
+    check "a program with frames of its own, ${words%% *}" is "$status $out" "0 done"
+done
+
 # At a barrier, where a thread that waits for the turn offers its operation: its callers are looked for with the turn.
 args=(meet)
 for waits in switch adaptive; do

@@ -118,6 +118,7 @@ TEST(hints_next__callers) {
     ck_assert(next());
     ck_assert_uint_eq(hint.n_callers, 0);
     is_text(&hint.call.module, "a<b");
+    is_text(&hint.call.text, "\"a<b+0x1\"");
     ck_assert(!next());
     ck_assert_str_eq(error, "");
 }

@@ -16,7 +16,7 @@ enum { HINTS_OUT, HINTS_RUNS, HINTS_SITES, HINTS_TIMEOUT, HINTS_PROGRESS, HINTS_
 static const struct own_option hints_options[] = {
     [HINTS_OUT] = {'o', "out", "FILE", "write the hints to FILE instead of stdout, and say on stdout what was tried"},
     [HINTS_RUNS] = {0, "runs", "N", "measured runs of each candidate (default 5)"},
-    [HINTS_SITES] = {0, "sites", "N", "most call sites that are tried (default 6)"},
+    [HINTS_SITES] = {0, "sites", "N", "most call sites that are tried, before and after sets (default 6)"},
     [HINTS_TIMEOUT] = {0, "timeout", "S", "seconds until a run is ended, and counts as failed (default 60)"},
     [HINTS_PROGRESS] = {0, "progress", NULL, "a line on stderr for each run, also if that is no terminal"},
     [HINTS_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the library that belongs to this command"},

@@ -11,12 +11,12 @@
 enum { HINTS_CALLS = 1 + SCHEDULE_MAX_CALLERS, HINTS_THREADS = 16384, HINTS_BUCKETS = 252 };
 
 /*
- * A call site, or with callers a part of one, where what a thread computes afterwards depends on them. What a thread
- * computes between an operation there and its next operation is the site's.
+ * A call site. Where what a thread computes afterwards depends on the callers, a call site with some callers is one of
+ * its own. What a thread computes between an operation there and its next operation is the site's.
  */
 struct hints_site {
-    char
-        *calls[HINTS_CALLS]; /* "MODULE+0xOFFSET", with the module's path: the call, its caller, and so on; allocated */
+    /* "MODULE+0xOFFSET", with the module's path: the call, its caller, and so on. Allocated. */
+    char *calls[HINTS_CALLS];
     size_t n_calls;
     char *name;          /* all of them, with < in between; allocated */
     char *place;         /* the same, as symbols_name has it; allocated */
@@ -39,7 +39,9 @@ struct hints_profile {
 struct hints_profile hints_profile(const char *subcommand, const char *path);
 void hints_profile_free(struct hints_profile *p);
 
-/* Computing for so long is no worth a turn in between; for so long, it is worth to give the turn up. */
+/*
+ * A shorter computation is not worth that the turn goes round in between. For a longer one the turn is worth giving up.
+ */
 #define HINTS_SHORT_NS 4000
 #define HINTS_LONG_NS 7000
 

@@ -155,6 +155,8 @@ bool hints_plan(struct hints_search *s) {
     bool is_kept = s->n_sets > 0 && hints_helps(&all, 0, best + 1);
     if (is_kept) {
         s->sets[best].is_kept = true;
+        for (size_t i = 0; i < s->n_tried; i++)
+            s->sets[best].replaces |= s->tried[i].is_kept;
         keep_set(s, &more[best], s->sets[best].ratio);
         hints_run_profile(s, hints_write_file(s, "so-far", NULL));
     }

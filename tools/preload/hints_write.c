@@ -122,8 +122,9 @@ static void write_set(FILE *out, const struct hints_search *s) {
             fprintf(
                 out,
                 "\n# The first %zu hints below are a set, by how long threads compute: with it the program took %.2f "
-                "times as long\n# (median of %d runs)\n",
-                set->n_kinds[HINTS_KEEP] + set->n_kinds[HINTS_GIVE_UP], 1 / set->ratio, s->n_runs);
+                "times as long\n# as with %s (median of %d runs)\n",
+                set->n_kinds[HINTS_KEEP] + set->n_kinds[HINTS_GIVE_UP], 1 / set->ratio,
+                set->replaces ? "the hints that were kept before, which are not in this file" : "no hints", s->n_runs);
 }
 
 void hints_write(FILE *out, const struct hints_search *s, const struct hints_more *more, bool is_commented) {

@@ -144,6 +144,7 @@ struct det_self {
     uint32_t in_pcs;             /* performance-critical sections that it is in */
     const struct det_hint *hint; /* for when the operation passes the turn (hints.h); NULL: none */
     bool creates;                /* it is in the C library's pthread_create; counts as one of n_inner */
+    bool unwinds;                /* it is in libgcc's unwinder, for this library: what that calls is no operation */
     bool is_guest;
     bool is_absent;      /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;       /* what follows is in the last destructors, or in exit handlers: a guest's operations */
@@ -456,6 +457,8 @@ int det_mutex_lock(pthread_mutex_t *m);
 int det_mutex_trylock(pthread_mutex_t *m);
 int det_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline);
 int det_mutex_unlock(pthread_mutex_t *m);
+/* In a forked child: another thread may have been in the unwinder. */
+void det_mutex_forked(void);
 /* With the turn: until the mutex is the caller's; give it up. */
 void det_mutex_acquire(pthread_mutex_t *m);
 void det_mutex_release(pthread_mutex_t *m);

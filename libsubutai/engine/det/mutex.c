@@ -35,7 +35,40 @@ void det_mutex_release(pthread_mutex_t *m) {
     det_wake(m, 1);
 }
 
+/* ---- within the unwinder ---- */
+
+enum { PATIENCE = 1000 /* pauses: some 20 us */ };
+
+static struct sbt_lock unwind_lock;
+
+/*
+ * libgcc's unwinder has one mutex, up to version 12, once the program has called __register_frame. Taken for this
+ * library it is a plain lock: an operation would be looked at, and unwound, in its turn. The program takes it in the
+ * order. The owner may be the caller itself, while its unlock is looked at, or need the caller's turn to unlock. So the
+ * caller waits for as long as the owner's look or change takes, and no longer.
+ */
+static SBT_NOINLINE int lock_within(pthread_mutex_t *m) {
+    const struct sbt_mutex *mx = sbt_mutex_of(m);
+    sbt_lock_take(&unwind_lock);
+    for (unsigned i = 0; i < PATIENCE && __atomic_load_n(&mx->state, __ATOMIC_RELAXED) != 0; i++)
+        sbt_cpu_relax();
+    return 0;
+}
+
+static SBT_NOINLINE int unlock_within(void) {
+    sbt_lock_drop(&unwind_lock);
+    return 0;
+}
+
+void det_mutex_forked(void) {
+    unwind_lock = (struct sbt_lock){0};
+}
+
+/* ---- the interface ---- */
+
 int det_mutex_lock(pthread_mutex_t *m) {
+    if (SBT_UNLIKELY(det_self.unwinds))
+        return lock_within(m);
     det_take(DET_MUTEX_LOCK);
     object(sbt_mutex_of(m));
     acquire(m, NULL);
@@ -62,6 +95,8 @@ int det_mutex_trylock(pthread_mutex_t *m) {
 }
 
 int det_mutex_unlock(pthread_mutex_t *m) {
+    if (SBT_UNLIKELY(det_self.unwinds))
+        return unlock_within();
     det_take(DET_MUTEX_UNLOCK);
     object(sbt_mutex_of(m));
     det_mutex_release(m);

@@ -3,8 +3,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "engine/det/det.h"
+#include "engine/det/places.h"
 #include "os/cfa.h"
+#include "os/mapped.h"
 #include "os/unwind.h"
 
 static bool is_started; /* otherwise there are no sites */
@@ -56,17 +60,15 @@ static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *argument)
     return _URC_END_OF_STACK;
 }
 
-static _Thread_local bool unwinds __attribute__((tls_model("initial-exec")));
-
 bool det_site_unwinds(void) {
-    return unwinds;
+    return det_self.unwinds;
 }
 
 /* Handlers of the program are deferred meanwhile: the caller is in an operation. */
 static void unwind(_Unwind_Trace_Fn visit, void *argument) {
-    unwinds = true;
+    det_self.unwinds = true;
     _Unwind_Backtrace(visit, argument);
-    unwinds = false;
+    det_self.unwinds = false;
 }
 
 void det_site_warm(void) {
@@ -108,16 +110,24 @@ struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame) {
 
 struct chain_walk {
     uintptr_t site, *chain;
+    uintptr_t end; /* what ends the chain: 0, or an address of this library */
     unsigned n, n_found;
     bool is_there; /* the frame of `site` has been visited */
 };
+
+/* This library begins the program's threads. The unwinding and the table end a chain by this and nothing else. */
+static bool is_end(uintptr_t address) {
+    return address == 0 || sbt_is_own_code(address);
+}
 
 static _Unwind_Reason_Code step_chain(struct _Unwind_Context *context, void *argument) {
     struct chain_walk *w = argument;
     uintptr_t address = _Unwind_GetIP(context);
     if (w->is_there) {
-        if (address == 0 || sbt_is_own_code(address)) /* this library begins the program's threads */
+        if (is_end(address)) {
+            w->end = address;
             return _URC_END_OF_STACK;
+        }
         w->chain[w->n_found++] = address;
     }
     w->is_there = w->is_there || address == w->site;
@@ -133,46 +143,67 @@ static struct det_frame *frame_of(struct det_callers *callers, uintptr_t address
     return NULL;
 }
 
-/* `caller` is the return address behind that call; 0: there is none. */
+/* Code that is made at run time is soon other code. */
+static bool is_in_file(uintptr_t return_address) {
+    uint32_t range = det_range_of(return_address - 1);
+    return range != DET_NO_RANGE && det_range(range)->path[0] != '\0';
+}
+
+/*
+ * `caller` is the return address behind that call, in this library or not. What is learnt is true of each visit: the
+ * size of the frame, and not what it was called from.
+ */
 static void learn(struct det_frame *frame, const struct det_call *call, uintptr_t caller) {
     const uint32_t word = sizeof(uintptr_t);
     uint32_t bytes;
     frame->address = call->site;
-    frame->kind = caller == 0 ? DET_FRAME_LAST : DET_FRAME_VARIES;
-    if (caller == 0 || !sbt_cfa_at(call->site, &bytes) || bytes > DET_FRAME_BYTES || bytes % word != 0 ||
-        call->place[bytes / word] != caller)
+    frame->kind = DET_FRAME_VARIES;
+    det_self.unwinds = true;
+    bool is_fixed = sbt_cfa_at(call->site, &bytes);
+    det_self.unwinds = false;
+    if (!is_fixed || bytes > DET_FRAME_BYTES || bytes % word != 0 || call->place[bytes / word] != caller ||
+        !is_in_file(call->site))
         return;
     frame->kind = DET_FRAME_FIXED;
     frame->words = bytes / word;
+}
+
+static bool is_in_page(const uintptr_t *place, const uintptr_t *other) {
+    return ((uintptr_t)place ^ (uintptr_t)other) < DET_PAGE_BYTES;
 }
 
 /* Of a frame that has been learnt, the next call; place NULL: it has to be unwound. */
 static struct det_call next_call(const struct det_frame *frame, const struct det_call *call) {
     if (frame == NULL || frame->address != call->site || frame->kind == DET_FRAME_VARIES)
         return (struct det_call){0};
-    if (frame->kind == DET_FRAME_LAST)
-        return (struct det_call){0, call->place};
-    return (struct det_call){call->place[frame->words], &call->place[frame->words]};
+    const uintptr_t *place = &call->place[frame->words];
+    if (!is_in_page(call->place, place) && !sbt_mapped_now(place, sizeof *place))
+        return (struct det_call){0};
+    return (struct det_call){*place, place};
 }
 
 void det_chain(struct det_callers *callers, const struct det_call *call, unsigned n, uintptr_t *chain) {
     struct chain_walk w = {.site = call->site, .chain = chain, .n = n};
-    struct det_call at = *call;
+    struct det_call at = *call, next;
     struct det_frame *frame = NULL;
     unsigned k = 0;
-    for (; k < n && at.place != NULL && at.site != 0; k++) {
+    memset(chain, 0, n * sizeof *chain);
+    if (at.site == 0)
+        return;
+    for (; k < n && at.place != NULL; at = next) {
         frame = frame_of(callers, at.site);
-        const struct det_call next = next_call(frame, &at);
+        next = next_call(frame, &at);
         if (next.place == NULL)
             break;
-        chain[k] = next.site;
-        at = next;
+        if (is_end(next.site))
+            return;
+        chain[k++] = next.site;
     }
-    for (unsigned i = k; i < n; i++)
-        chain[i] = 0;
-    if (k == n || at.site == 0)
+    if (k == n)
         return;
+    memset(chain, 0, n * sizeof *chain);
     unwind(step_chain, &w);
-    if (frame != NULL && frame->address == 0 && at.place != NULL)
-        learn(frame, &at, chain[k]);
+    const uintptr_t caller = k < w.n_found ? chain[k] : k == w.n_found ? w.end : 0;
+    if (frame != NULL && frame->address == 0 && at.place != NULL && caller != 0)
+        learn(frame, &at, caller);
 }

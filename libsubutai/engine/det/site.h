@@ -35,7 +35,10 @@ void det_site_start(void);
  * Later the initialiser might be another thread's, which waits for the turn; and the log would change the schedule.
  */
 void det_site_warm(void);
-/* The caller is libgcc's unwinder, on behalf of one of these functions. */
+/*
+ * The caller is libgcc's unwinder, on behalf of one of these functions. Its calls of pthread_once and of mutexes are no
+ * operations.
+ */
 bool det_site_unwinds(void);
 /* A call of the library by the program. */
 struct det_call {
@@ -50,23 +53,24 @@ struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame);
  * The call of the function that has made the call, that of the function which this is in, and so on: return addresses.
  *
  * On x86-64 each is one load, at a distance from the one before which the function's unwind table says for the call
- * (os/cfa.h): a function without a frame pointer has a frame of a fixed size there. Frames of other functions, and all
- * of other machines, are unwound each time.
+ * (os/cfa.h): a function without a frame pointer has a frame of a fixed size there. Frames of other functions, those of
+ * more than DET_FRAME_BYTES, and all of other machines, are unwound each time. Both ways find the same.
  */
 enum { DET_CALLER_SITES = 4096, DET_CALLER_ROW = 64 /* places where a call may be */ };
 
 /*
  * Of a frame that is not unwound. Code may be unloaded, and other code be where it was: then the load is not of a
- * return address. It is of memory that is there: above a thread's stack are its descriptor and its thread-local
- * storage, above the first thread's the arguments, each longer than that.
+ * return address, and may be beyond the stack, of a fiber's that has a guard page. So the kernel is asked where the
+ * load is in another page than the place before it, of which it is known that it can be read. What is found of such a
+ * call is wrong until the process ends, as is the call site's own name in the log.
  */
-enum { DET_FRAME_BYTES = 1024 };
+enum { DET_FRAME_BYTES = 1024, DET_PAGE_BYTES = 4096 /* the smallest */ };
 
 /* Zeroed at first. The caller serializes the calls. */
 struct det_callers {
     struct det_frame {
         uintptr_t address; /* of a call; 0: free */
-        enum { DET_FRAME_FIXED, DET_FRAME_VARIES, DET_FRAME_LAST } kind;
+        enum { DET_FRAME_FIXED, DET_FRAME_VARIES } kind;
         uint32_t words; /* FIXED: from the place of that return address to the next one's */
     } frame[DET_CALLER_SITES];
 };

@@ -35,7 +35,7 @@ SBT_NOINLINE void det_watch_op(enum det_op op) {
     if (is_logged)
         det_schedule_op((enum schedule_op)op, det_self.number, call.site, n != 0 ? chain : NULL);
     if (r->is_hinted)
-        det_hints_op(call.site, chain);
+        det_hints_op(call.site, n != 0 ? chain : NULL);
 }
 
 SBT_NOINLINE bool det_watch_offer(uintptr_t *site) {
@@ -52,6 +52,7 @@ SBT_NOINLINE bool det_watch_offer(uintptr_t *site) {
 void det_watch_forked(void) {
     offers_lock = (struct sbt_lock){0};
     memset(&ways_to_offers, 0, sizeof ways_to_offers);
+    det_mutex_forked();
 }
 
 bool det_watch_needs_turn(uintptr_t site) {
