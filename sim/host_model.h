@@ -18,8 +18,9 @@ enum sim_host_effect {
     SIM_HOST_BALANCE = 8,  /* busy cores exchange threads at intervals */
     SIM_HOST_MEMORY = 16,  /* threads that run at once slow each other down in memory */
     SIM_HOST_PREEMPT = 32, /* a woken thread takes the core from the thread that runs there */
-    SIM_HOST_N_EFFECTS = 6,
-    SIM_HOST_ALL = 63
+    SIM_HOST_AHEAD = 64,   /* a processor fetches a line while the work before the call is under way */
+    SIM_HOST_N_EFFECTS = 7,
+    SIM_HOST_ALL = 127
 };
 
 enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH, SIM_HOST_DELEGATE };

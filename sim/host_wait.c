@@ -20,15 +20,23 @@ enum {
 
 /* ---- cache lines ---- */
 
-static uint64_t line_way_ns(struct sim *sim, const struct sim_thread *t, struct sim_object *o) {
+/*
+ * A line comes from one core after another. A processor finds the next call while the work before it is under way, and
+ * asks for the line then: so the way begins earlier, by that work at most, and when the line is free. A thread has
+ * worked just before the first operation of a call only.
+ */
+static uint64_t line_way_ns(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
     const struct sim_host_model *model = &sim->host->model;
-    uint64_t now = sim_now(sim);
+    uint64_t now = sim_now(sim), ahead = t->host.ahead_ns;
+    t->host.ahead_ns = 0;
     if (o->line_core == t->core || (model->effects & SIM_HOST_LINES) == 0)
         return 0;
-    uint64_t from = o->line_free > now ? o->line_free : now;
+    if ((model->effects & SIM_HOST_AHEAD) == 0)
+        ahead = 0;
+    uint64_t from = o->line_free > now - ahead ? o->line_free : now - ahead;
     o->line_core = t->core;
     o->line_free = from + model->line_ns;
-    return o->line_free - now;
+    return o->line_free > now ? o->line_free - now : 0;
 }
 
 void sim_host_touch(struct sim *sim, struct sim_thread *t, struct sim_object *o, uint64_t ns, sim_then *then) {

@@ -33,7 +33,9 @@ static inline __attribute__((always_inline)) void next_event(struct sim *sim, st
     }
     if (__builtin_expect(sim->host != NULL, 0)) {
         sim_then *then = t->event.op == SBT_TRACE_MUTEX_TRYLOCK ? sim_host_poll_next(sim, t, &before) : sim->call;
-        sim_host_run(sim, t, extra + sim_host_work_ns(sim, t->event.work_ns), then);
+        uint64_t work = sim_host_work_ns(sim, t->event.work_ns);
+        t->host.ahead_ns = work < sim->host->model.line_ns ? (uint32_t)work : sim->host->model.line_ns;
+        sim_host_run(sim, t, extra + work, then);
         return;
     }
     sim_core_run(sim, t, extra + t->event.work_ns, sim->call);

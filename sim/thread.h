@@ -127,6 +127,7 @@ struct sim_thread {
         uint32_t poll_ns;             /* of the trylock under way: the work between two; 0: it is no poll */
         uint32_t again_ns;            /* a spin without an end lasts for so long after each yield */
         bool spun_by_any;             /* of the mutex that it unlocks */
+        uint32_t ahead_ns;            /* work before a call that has touched no line */
         uint32_t idle_ns;             /* what is left for yields that switch to no thread */
         uint16_t yields_left;         /* of those that switch */
         uint16_t n_switches;          /* of those that did */

@@ -50,7 +50,7 @@ refuses "predict: --sched: the host has Linux's scheduler" predict --machine hos
 refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai four.sbt
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
-refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt, outside\)" predict --machine host --without smt four.sbt
+refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt, ahead, outside\)" predict --machine host --without smt four.sbt
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
 refuses "predict: --memory-share: '101' is not a legal value \(legal: 0 to 100\)" predict --machine host --memory-share 101 four.sbt
 refuses "predict: --machine: unknown value '' \(legal: paper" predict --machine host, four.sbt
@@ -127,7 +127,9 @@ four=$(span 4)
 check "cores share the memory's bandwidth" eval '(($(span 4 --memory-share 100) > four))'
 check "unless that is left out" is "$(span 4 --memory-share 100 --without memory)" "$four"
 check "which one core has for itself" is "$(span 1 --memory-share 100)" "$(span 1)"
-check "a machine without the ways of cache lines" eval '(($(span 4 --without lines) < four))'
+late=$(span 4 --without ahead)
+check "cache lines that come only when the work is done" test "$late" -gt "$four"
+check "a machine without the ways of cache lines" eval '(($(span 4 --without lines) < late))'
 check "and without everything" eval '(($(span 4 --without lines,latency,slices,balance,memory,preempt) < four))'
 
 subutai predict --machine paper,host --cores 2,4 --sync glibc,subutai --sched rr,csa --json four.sbt

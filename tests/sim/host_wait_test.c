@@ -98,11 +98,67 @@ TEST(a_cache_line_goes_from_core_to_core) {
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 4);
     config.host.line_ns = 100;
+    config.host.effects &= ~(uint32_t)SIM_HOST_AHEAD;
     uint64_t to[2] = {run_one(&config, trace, 1, NULL).to_ns, run_one(&config, trace, 2, NULL).to_ns};
     ck_assert_uint_eq(to[0], 1100);
     ck_assert_uint_eq(to[1], 1200);
     config.host.effects &= ~(uint32_t)SIM_HOST_LINES;
     ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 1000);
+}
+
+/*
+ * The way of a line begins while the thread works before its call. Thread 1 has the first semaphore's line when it
+ * comes at 1 us, and waits for the second one's for 70 of 100 ns, since it has worked for 30 in between. Thread 2 has
+ * the second one's at 1.5 us. Thread 3 comes 10 ns later, and the line cannot leave for it before it has come to
+ * thread 2.
+ */
+TEST(a_line_comes_while_the_thread_works) {
+    static const struct {
+        uint32_t without;
+        uint64_t to_ns[3];
+    } cases[] = {{0, {1100, 1500, 1600}}, {SIM_HOST_AHEAD, {1230, 1600, 1700}}, {SIM_HOST_LINES, {1030, 1500, 1510}}};
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    init(&b, 0, SBT_TRACE_SEM, 1, 0);
+    create_all(&b, 4);
+    sem(&b, 1, SBT_TRACE_SEM_POST, 1, 1, 1 * US);
+    sem(&b, 1, SBT_TRACE_SEM_POST, 0, 1, 30);
+    sem(&b, 2, SBT_TRACE_SEM_POST, 0, 2, 1500);
+    sem(&b, 3, SBT_TRACE_SEM_POST, 0, 3, 1510);
+    for (uint32_t t = 1; t < 4; t++)
+        end(&b, t, 0);
+    join_all(&b, 4, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 4);
+    config.host.line_ns = 100;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        config.host.effects = SIM_HOST_ALL & ~cases[i].without;
+        for (uint32_t t = 1; t < 4; t++)
+            ck_assert_uint_eq(run_one(&config, trace, t, NULL).to_ns, cases[i].to_ns[t - 1]);
+    }
+}
+
+/*
+ * The work before a wait is not before what follows the wait. Thread 1 works for 1 us and waits. Thread 2 takes the
+ * mutex, and signals at 6 us; thread 1 then waits for the mutex's line.
+ */
+TEST(a_line_comes_late_after_a_wait) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
+    wait(&b, 1, 1, 0, 1, 1 * US);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    call(&b, 2, SBT_TRACE_MUTEX_LOCK, 0, 5 * US);
+    call(&b, 2, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    signal_(&b, 2, SBT_TRACE_COND_SIGNAL, 1, 1, 1 * US);
+    end(&b, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_GLIBC, 3);
+    config.host.line_ns = 100;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, 6100);
 }
 
 /*
