@@ -316,8 +316,8 @@ static void note_given(struct rep_walker *t, uint32_t object, uint64_t at_ns) {
 }
 
 /*
- * The thread that posts has not taken the permit: it gives back the one that another thread has, whose hold ends. In a
- * profile that thread may have given it back by a call that is no event, so how long it held it is not known.
+ * The thread that posts has not taken the permit: it gives back the one that another thread has. That hold ends. In a
+ * profile its thread may have given it back by a call that is no event, so how long it held it is not known.
  */
 static void give_for_another(struct rep_walk *w, const struct sbt_trace_event *e, struct rep_signal *signal) {
     const uint32_t holder = w->locks[e->object].holder;

@@ -224,7 +224,7 @@ bool rec_file_end(uint64_t until_ns) {
 /*
  * May that user make files in the directory of FILE? The kernel is asked, which knows groups, lists of access, and the
  * directories above: for the length of the question the calling thread has that user's rights to files, and no other
- * thread has. A kernel that does not answer lets the user become whom he likes, and then says no itself.
+ * thread has. Where the kernel does not answer, the user is taken for one that may.
  */
 static bool may_make(uid_t user) {
     char directory[SBT_OWN_FILE_PATH];
@@ -243,7 +243,7 @@ static bool may_make(uid_t user) {
 /*
  * A server that root has started becomes another user, which may not make FILE, before it has done anything else. So
  * the file is made now. It is not made if that user can make it: then a program that only changes the user, and starts
- * another program, leaves the name to that. A file that is there becomes that user's, who can open it again.
+ * another program, leaves the name to that. A file that is there becomes that user's: so the program can open it again.
  *
  * A program that restricts its system calls need not allow these, and is left alone. A child of vfork has its parent's
  * memory.

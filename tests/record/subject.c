@@ -242,7 +242,7 @@ static void some_locks(int n) {
     }
 }
 
-/* Another user, before anything else; who closes all descriptors that are not its own, or is a child. */
+/* Another user, before anything else; it may close all descriptors that are not its own, or be a child. */
 static void drops(const char *how) {
     if (strcmp(how, "drops-in-child") == 0 && fork() != 0) {
         wait(NULL);
