@@ -64,7 +64,7 @@ def _side_by_side(work: Callable[[int, int], None], parts: list[tuple[int, int]]
     def run(part: tuple[int, int]) -> None:
         try:
             work(*part)
-        except BaseException as error:  # noqa: BLE001 -- the caller raises it
+        except BaseException as error:  # the caller raises it
             errors[part[0]] = error
 
     threads, own = [], parts[:1]
