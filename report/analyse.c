@@ -180,6 +180,7 @@ struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *prog
     bool well = rep_plausible(&r->info, error) && analyse(&w);
     for (uint32_t i = 0; w.walkers != NULL && i < r->info.n_threads; i++) {
         free(w.walkers[i].held);
+        free(w.walkers[i].given);
         free(w.walkers[i].recent);
     }
     free(w.walkers);

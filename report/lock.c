@@ -302,6 +302,39 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
 
 /* ---- semaphores that threads use as locks ---- */
 
+/* For the third reading. */
+static void note_given(struct rep_walker *t, uint32_t object, uint64_t at_ns) {
+    if (t->n_given == t->given_capacity) {
+        uint32_t capacity = t->given_capacity == 0 ? 8 : 2 * t->given_capacity;
+        struct rep_given *longer = realloc(t->given, capacity * sizeof *longer);
+        if (longer == NULL)
+            return;
+        t->given = longer;
+        t->given_capacity = capacity;
+    }
+    t->given[t->n_given++] = (struct rep_given){at_ns, object};
+}
+
+/*
+ * The thread that posts has not taken the permit: it gives back the one that another thread has. That hold ends. In a
+ * profile its thread may have given it back by a call that is no event, so how long it held it is not known.
+ */
+static void give_for_another(struct rep_walk *w, const struct sbt_trace_event *e, struct rep_signal *signal) {
+    const uint32_t holder = w->locks[e->object].holder;
+    struct rep_held *found = holder != REP_NONE ? held_find(&w->walkers[holder], e->object) : NULL;
+    if (found == NULL)
+        return;
+    if (w->report->info.profile) {
+        held_drop(&w->walkers[holder], found);
+        w->locks[e->object].holder = REP_NONE;
+        return;
+    }
+    signal->since_ns = found->since_ns;
+    signal->had_waited = found->waited;
+    rep_release(w, holder, e->object, e->at_ns, e->at_ns + e->took_ns);
+    note_given(&w->walkers[holder], e->object, e->at_ns);
+}
+
 void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited) {
     begin_hold(w, thread, e->object, e, e->at_ns, e->at_ns + e->took_ns, waited);
 }
@@ -309,8 +342,10 @@ void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_
 void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_held *found = held_find(t, e->object);
-    if (found == NULL)
+    if (found == NULL) {
+        give_for_another(w, e, signal);
         return;
+    }
     /* In a profile the thread may have given it back, and taken it again, by calls that are no events. */
     if (w->report->info.profile && found->since_ns != t->ended_ns) {
         held_drop(t, found);

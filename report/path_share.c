@@ -22,6 +22,7 @@ struct reader {
     uint64_t early_ns; /* on the path before the hold at the end of a gap; UINT64_MAX: there is none */
     struct held *held;
     size_t n_held, capacity;
+    uint32_t n_given; /* of the thread's holds that another thread ended, those that are over */
 };
 
 /* How much of these times is on the path. Times come in their order. */
@@ -80,6 +81,38 @@ static uint64_t share_profile_holds(struct reader *rd, uint64_t *from_ns, const 
     return end_ns;
 }
 
+static void forget(struct reader *rd, uint32_t object) {
+    for (size_t i = rd->n_held; i > 0; i--)
+        if (rd->held[i - 1].object == object) {
+            memmove(&rd->held[i - 1], &rd->held[i], (rd->n_held - i) * sizeof *rd->held);
+            rd->n_held--;
+            return;
+        }
+}
+
+/* When the next hold ends that another thread ends; UINT64_MAX: none does. */
+static uint64_t given_ns(const struct reader *rd) {
+    const struct rep_walker *t = &rd->walk->walkers[rd->thread];
+    return rd->n_given < t->n_given ? t->given[rd->n_given].at_ns : UINT64_MAX;
+}
+
+static void forget_given(struct reader *rd, uint64_t until_ns) {
+    while (given_ns(rd) <= until_ns)
+        forget(rd, rd->walk->walkers[rd->thread].given[rd->n_given++].object);
+}
+
+/* Shares what the thread holds in these times. Returns until when it holds something. */
+static uint64_t share_holds(struct reader *rd, uint64_t from_ns, uint64_t end_ns) {
+    forget_given(rd, from_ns);
+    while (rd->n_held > 0 && from_ns < end_ns) {
+        const uint64_t until_ns = given_ns(rd) < end_ns ? given_ns(rd) : end_ns;
+        share_hold(rd, &rd->held[rd->n_held - 1], overlap(rd, from_ns, until_ns));
+        from_ns = until_ns;
+        forget_given(rd, from_ns);
+    }
+    return from_ns;
+}
+
 static void share_gap(struct reader *rd, uint64_t from_ns, const struct sbt_trace_event *e) {
     struct rep_report *r = rd->walk->report;
     uint64_t gap_ns = e->at_ns > from_ns ? e->at_ns - from_ns : 0, end_ns = e->at_ns;
@@ -89,9 +122,8 @@ static void share_gap(struct reader *rd, uint64_t from_ns, const struct sbt_trac
     rd->early_ns = UINT64_MAX;
     if (r->info.profile) {
         end_ns = share_profile_holds(rd, &from_ns, e);
-    } else if (rd->n_held > 0) {
-        share_hold(rd, &rd->held[rd->n_held - 1], overlap(rd, from_ns, end_ns));
-        from_ns = end_ns;
+    } else {
+        from_ns = share_holds(rd, from_ns, end_ns);
     }
     ns = rd->early_ns != UINT64_MAX ? rd->early_ns : end_ns > from_ns ? overlap(rd, from_ns, end_ns) : 0;
     bool ran = gap_ns <= e->work_ns + REP_SHORT_NS;
@@ -152,15 +184,6 @@ static void share_call(struct reader *rd, const struct sbt_trace_event *e) {
                                                          : rep_kind_of(e->type)] += ns;
 }
 
-static void forget(struct reader *rd, uint32_t object) {
-    for (size_t i = rd->n_held; i > 0; i--)
-        if (rd->held[i - 1].object == object) {
-            memmove(&rd->held[i - 1], &rd->held[i], (rd->n_held - i) * sizeof *rd->held);
-            rd->n_held--;
-            return;
-        }
-}
-
 static bool hold(struct reader *rd, uint32_t object, uint32_t site) {
     if (rd->n_held == rd->capacity) {
         size_t capacity = rd->capacity == 0 ? 16 : 2 * rd->capacity;
@@ -180,6 +203,7 @@ static bool share_event(struct reader *rd, uint64_t from_ns, const struct sbt_tr
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         forget(rd, e->other);
     share_call(rd, e);
+    forget_given(rd, e->at_ns + e->took_ns);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         return hold(rd, e->other, e->site);
     if (r->info.profile)
@@ -198,7 +222,7 @@ static bool share_thread(struct reader *rd) {
     struct sbt_trace_event e;
     uint64_t from_ns = rd->walk->report->threads[rd->thread].begin_ns;
     int got;
-    rd->at = rd->n_held = 0;
+    rd->at = rd->n_held = rd->n_given = 0;
     sbt_trace_cursor_begin(rd->walk->trace, rd->thread, &cursor);
     while ((got = rep_next(&cursor, &e, rd->walk->error)) == 1) {
         rep_tick(rd->walk);

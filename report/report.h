@@ -131,7 +131,7 @@ struct rep_object {
     bool gives_back; /* a semaphore that each thread posts as often as it waits for it: a lock */
     uint32_t made;   /* site of its init, or of its first use */
     uint32_t group, detail;
-    uint32_t size;  /* of a barrier, its count */
+    uint32_t size;  /* of a barrier, its count; of a semaphore, its initial value */
     uint32_t mutex; /* of a condition: the mutex of its last wait */
     uint64_t made_ns;
     uint64_t n, n_contended, n_failed, calls_ns;

@@ -39,6 +39,12 @@ struct rep_held {
     uint64_t began_ns, since_ns, work_ns; /* when the call began, and ended; the thread's work at its end */
 };
 
+/* A hold of the thread's ended, as another thread gave the object back. */
+struct rep_given {
+    uint64_t at_ns;
+    uint32_t object;
+};
+
 struct rep_recent_wait {
     uint64_t from_ns, to_ns, kept_ns; /* kept: in which another thread waited for this one */
     uint32_t object, site;
@@ -56,6 +62,8 @@ struct rep_walker {
     uint64_t work_ns;  /* since its beginning */
     struct rep_held *held;
     uint32_t n_held, held_capacity;
+    struct rep_given *given; /* in order of time */
+    uint32_t n_given, given_capacity;
     uint64_t section_ns, union_ns; /* where the section, and its first hold, began */
     uint32_t last_wait;            /* in rep_walk.waits */
     uint32_t recent_at;

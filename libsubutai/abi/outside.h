@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A call under way, on the frame of the exported function. */
 struct abi_outside_seen {
@@ -25,8 +26,8 @@ struct abi_outside_observer {
 
 /* In the recording library: called before a vfork. NULL: it is not to be told. */
 extern void (*abi_vfork_begins)(void);
-/* The same before the process becomes another user or group. */
-extern void (*abi_user_changes)(void);
+/* The same before the process's effective user may change, to this one. */
+extern void (*abi_user_changes)(uid_t effective);
 
 /* Set in a constructor, for good. */
 extern const struct abi_outside_observer *abi_outside_observer;

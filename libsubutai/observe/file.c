@@ -137,15 +137,17 @@ static long descriptor(bool only_free) {
         __atomic_store_n(&file.fd, (int)again, __ATOMIC_RELEASE);
         return again;
     }
-    int none = NO_FD;
-    if (__atomic_compare_exchange_n(&file.fd, &none, OPENING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-        long opened = open_file(only_free);
-        __atomic_store_n(&file.fd, opened < 0 ? NO_FD : (int)opened, __ATOMIC_RELEASE);
-        return opened;
-    }
-    for (unsigned i = 0; (fd = __atomic_load_n(&file.fd, __ATOMIC_ACQUIRE)) == OPENING; i++)
+    for (unsigned i = 0; fd < 0; i++) { /* another thread that has failed may have asked for FILE alone */
+        int none = NO_FD;
+        if (__atomic_compare_exchange_n(&file.fd, &none, OPENING, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+            long opened = open_file(only_free);
+            __atomic_store_n(&file.fd, opened < 0 ? NO_FD : (int)opened, __ATOMIC_RELEASE);
+            return opened;
+        }
         rec_wait_a_moment(i);
-    return fd >= 0 ? fd : -EIO;
+        fd = __atomic_load_n(&file.fd, __ATOMIC_ACQUIRE);
+    }
+    return fd;
 }
 
 /* Count a block for what the last block says of the others. Relaxed: the last block waits for this writer. */
@@ -220,24 +222,41 @@ bool rec_file_end(uint64_t until_ns) {
 }
 
 /*
- * A server that root has started becomes another user, which may not write there, before it has done anything else. So
- * the file is made now, unless all users may write to its directory: then a program that only changes the user, and
- * starts another program, leaves the name to that.
+ * May that user make files in the directory of FILE? The kernel is asked, which knows groups, lists of access, and the
+ * directories above: for the length of the question the calling thread has that user's rights to files, and no other
+ * thread has. Where the kernel does not answer, the user is taken for one that may.
  */
-static void user_changes(void) {
-    struct stat st;
+static bool may_make(uid_t user) {
     char directory[SBT_OWN_FILE_PATH];
     size_t n = strlen(file.own.wanted);
-    if (rec.state != REC_ON || rec.generation != sbt_fork_generation() || file.own.is_child || rec_file_is_begun() ||
-        rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid))
-        return;
     memcpy(directory, file.own.wanted, n + 1);
     while (n > 1 && directory[n - 1] != '/')
         n--;
     directory[n] = '\0';
+    long before = sbt_syscall3(SYS_setfsuid, user, 0, 0);
+    bool asked = sbt_syscall3(SYS_setfsuid, -1, 0, 0) == (long)user;
+    long r = asked ? sbt_syscall6(SYS_faccessat2, AT_FDCWD, (long)directory, W_OK | X_OK, AT_EACCESS, 0, 0) : 0;
+    sbt_syscall3(SYS_setfsuid, before, 0, 0);
+    return r != -EACCES;
+}
+
+/*
+ * A server that root has started becomes another user, which may not make FILE, before it has done anything else. So
+ * the file is made now. It is not made if that user can make it: then a program that only changes the user, and starts
+ * another program, leaves the name to that. A file that is there becomes that user's: so the program can open it again.
+ *
+ * A program that restricts its system calls need not allow these, and is left alone. A child of vfork has its parent's
+ * memory.
+ */
+static void user_changes(uid_t user) {
+    if (rec.state != REC_ON || user == (uid_t)sbt_syscall0(SYS_geteuid) || !abi_outside_is_seen() ||
+        (rec.generation == sbt_fork_generation() && rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) ||
+        !rec_start())
+        return;
     uint64_t signals = sbt_signals_block();
-    if (sbt_syscall6(SYS_newfstatat, AT_FDCWD, (long)directory, (long)&st, 0, 0, 0) == 0 && (st.st_mode & S_IWOTH) == 0)
-        (void)descriptor(true);
+    long fd = !rec_file_is_begun() && may_make(user) ? -EEXIST : descriptor(false);
+    if (fd >= 0)
+        sbt_syscall3(SYS_fchown, fd, user, -1);
     sbt_signals_restore(signals);
 }
 

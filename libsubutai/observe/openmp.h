@@ -82,6 +82,7 @@ enum rec_openmp_name {
 /* Of one run-time library, which stays loaded; NULL: it has no function of that name. */
 struct rec_openmp_library {
     uintptr_t from, to; /* its addresses */
+    bool has_regions;   /* or it is a program's library with a few functions of these names, as a lock of its own */
     sbt_function *functions[REC_OPENMP_N_NAMES];
 };
 
@@ -93,7 +94,7 @@ struct rec_openmp_library {
 const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name, const void *site,
                                                        const struct rec_openmp_library *else_this);
 
-/* Is it in a run-time library, one of those that have been found? */
+/* Is it in a run-time library that has regions, one of those that have been found? */
 bool rec_openmp_is_library(const void *site);
 
 #endif

@@ -73,6 +73,16 @@ static bool range_of(const void *site, struct object *o) {
     return last != 0;
 }
 
+static bool is_in(const void *site, uintptr_t from, uintptr_t to) {
+    return (uintptr_t)site - from < to - from;
+}
+
+/* Regions of gcc's code, or clang's. A look-up in a library's scope also finds those of one that it depends on. */
+static bool has_regions(const struct rec_openmp_library *l) {
+    return is_in((const void *)(uintptr_t)l->functions[REC_OPENMP_GOMP_parallel], l->from, l->to) ||
+           is_in((const void *)(uintptr_t)l->functions[REC_OPENMP___kmpc_fork_call], l->from, l->to);
+}
+
 /* The library that has this function, which a caller in that scope finds. NULL: there is no room. */
 static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     Dl_info info;
@@ -89,6 +99,7 @@ static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     library->to = its.to;
     for (int i = 0; i < REC_OPENMP_N_NAMES; i++)
         library->functions[i] = look_up(own != NULL ? own : scope, (enum rec_openmp_name)i);
+    library->has_regions = has_regions(library);
     __atomic_store_n(&n_libraries, n_libraries + 1, __ATOMIC_RELEASE);
     return library;
 }
@@ -135,13 +146,9 @@ static const struct rec_openmp_library *find(const void *site, enum rec_openmp_n
     return library != NULL ? library : in_scope_of((const void *)(uintptr_t)loaded, name);
 }
 
-static bool is_in(const void *site, uintptr_t from, uintptr_t to) {
-    return (uintptr_t)site - from < to - from;
-}
-
 bool rec_openmp_is_library(const void *site) {
     for (uint32_t i = __atomic_load_n(&n_libraries, __ATOMIC_ACQUIRE); i > 0; i--)
-        if (is_in(site, libraries[i - 1].from, libraries[i - 1].to))
+        if (libraries[i - 1].has_regions && is_in(site, libraries[i - 1].from, libraries[i - 1].to))
             return true;
     return false;
 }

@@ -39,6 +39,25 @@ printf '\xff\xff\xff\xff' | dd of=damaged.sbt bs=1 seek=$((size / 2)) conv=notru
 run "$python" "$SOURCE_ROOT/tests/python/load.py" "$SUBUTAI" app.sbt cut.sbt damaged.sbt
 points ""
 
+# ---- where no thread can be started ----
+run "$python" -c 'import atexit, subutai
+t = subutai.load("app.sbt")
+subutai.trace.PART = 1
+atexit.register(lambda: print(t.events.height == t.n_events > 0))'
+check "events when the interpreter ends" is "$status $out $err" "0 True "
+run "$python" -c 'import subutai.trace, threading
+subutai.trace.PART = 1
+here, start, n = subutai.load("app.sbt").events, threading.Thread.start, []
+def some_start(thread):
+    n.append(thread)
+    if len(n) % 2 == 1:
+        raise RuntimeError("can'"'"'t start new thread")
+    start(thread)
+threading.Thread.start = some_start
+subutai.trace.os.sched_getaffinity = lambda _: range(8)
+print(subutai.load("app.sbt").events.equals(here), len(n) > 1)'
+check "and where some threads do not start" is "$status $out $err" "0 True True "
+
 # ---- the package ----
 cp -r "$SOURCE_ROOT/python" source
 (cd source && rm -rf build src/*.egg-info)

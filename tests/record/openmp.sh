@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}"
+: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -226,6 +226,12 @@ rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$JUMPS"
 check "calls that are jumps, and a region in a constructor" is "$status $out" "0 $("$LOADER" "$DECOY" "$JUMPS")"
 check "their trace is possible" possible t.sbt
+
+# A library with some functions of OpenMP's names is no run-time library: its futexes are the program's.
+rm -f ./*.sbt
+subutai record -o t.sbt --record-calls all -- "$STUBBED"
+check "a library with a lock of OpenMP's name: its lock, and its futexes" is \
+    "$status $("$SUBUTAI" trace info --json t.sbt | jq -c '.operations | [.mutex_lock.count, .futex_wake.count]')" "0 [1,1]"
 
 # Plug-ins with tasks that call the other one's functions: two on one run-time library, and on two.
 cp "$PLUGIN" ./another-plugin.so

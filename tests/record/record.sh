@@ -233,12 +233,26 @@ fi
 # A server that gives up being root. The second program may not write where root can.
 other=(setpriv --reuid 65534 --clear-groups)
 if [[ $(id -u) == 0 ]] && "${other[@]}" "$SUBJECT" >/dev/null 2>&1; then
-    mkdir own open && chmod 755 own && chmod 1777 open && chmod 755 "$scratch"
+    mkdir own open its below && chmod 755 own && chmod 1777 open && chown 65534 its && chmod 755 "$scratch"
+    mkdir below/open && chmod 1777 below/open && chmod 700 below
     subutai record -o own/t.sbt -- "${other[@]}" "$SUBJECT"
     check "another user: a line says what the directory must allow" matches "$status $err" '^0 subutai: .*Permission denied .legal: a directory'
     check "and the file was made before" info own/t.sbt '.command | startswith("setpriv")'
-    subutai record -o open/t.sbt -- "${other[@]}" "$SUBJECT"
-    check "where that user may write too the name is left to the program" info open/t.sbt '(.command | startswith("setpriv") | not) and .events > 10'
+    subutai record -o below/open/t.sbt -- "${other[@]}" "$SUBJECT"
+    check "the same where that user cannot come" info below/open/t.sbt '.command | startswith("setpriv")'
+    for place in open its; do
+        subutai record -o $place/t.sbt -- "${other[@]}" "$SUBJECT"
+        check "where that user may write too the name is left to the program ($place)" info $place/t.sbt '(.command | startswith("setpriv") | not) and .events > 10'
+    done
+    subutai record -o own/same.sbt -- setpriv --reuid 0 --clear-groups "$SUBJECT"
+    check "and where the user stays the same" info own/same.sbt '(.command | startswith("setpriv") | not) and .events > 10'
+    for how in drops drops-and-closes; do
+        subutai record -o own/$how.sbt -- "$SUBJECT" $how
+        check "a program that $how is recorded" is "$status $err" "0 "
+        check "and its trace is whole" info own/$how.sbt '.whole and .events > 20000'
+    done
+    subutai record -o own/child.sbt -- "$SUBJECT" drops-in-child
+    check "so is a child that does" info "$(echo own/child.*.sbt)" '.whole and .events > 20000'
 else
     skip "another user" "the test is not run by root, or that user cannot read it"
 fi

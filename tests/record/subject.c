@@ -242,6 +242,18 @@ static void some_locks(int n) {
     }
 }
 
+/* Another user, before anything else; it may close all descriptors that are not its own, or be a child. */
+static void drops(const char *how) {
+    if (strcmp(how, "drops-in-child") == 0 && fork() != 0) {
+        wait(NULL);
+        return;
+    }
+    OK_ERRNO(setuid(65534));
+    for (int fd = 3; strcmp(how, "drops-and-closes") == 0 && fd < 1024; fd++)
+        close(fd);
+    some_locks(20000);
+}
+
 static void children(void) {
     for (int i = 0; i < 2; i++) {
         pid_t child = fork();
@@ -540,6 +552,8 @@ int main(int argc, char **argv) {
             own[i] = open("/dev/null", O_RDWR);
         some_locks(20000);
         close(own[0]);
+    } else if (strncmp(how, "drops", 5) == 0) { /* root */
+        drops(how);
     } else if (strcmp(how, "killed-at-a-barrier") == 0) {
         OK(pthread_barrier_init(&gate, NULL, N_THREADS));
         for (int i = 0; i < N_THREADS; i++)

@@ -83,6 +83,66 @@ static uint64_t idle_at_semaphore(bool worker) {
     return idle_ns;
 }
 
+static void made_with(uint32_t value) {
+    call(0, 1, 1.1,
+         (struct sbt_trace_event){
+             .op = SBT_TRACE_INIT, .type = SBT_TRACE_SEM, .object = SEM, .other = SBT_TRACE_NONE, .size = value});
+}
+
+/* 0 and 1 hold it in turn, for 500 and 100. Behind that 0 takes it, 2 gives it back after 100, and 0 works for 2000. */
+TEST(hold_ends_when_another_thread_gives_the_permit_back) {
+    scene_begin();
+    made_with(1);
+    for (int i = 0; i < 20; i++) {
+        double at_us = 1000.0 * i + 10;
+        take(0, at_us, at_us + 1, 0);
+        give(0, at_us + 501, 2 * (uint64_t)i + 1);
+        take(1, at_us + 100, at_us + 502, 2 * (uint64_t)i + 1);
+        give(1, at_us + 602, 2 * (uint64_t)i + 2);
+    }
+    take(0, 20010, 20011, 40);
+    give(2, 20111, 41);
+    lock(0, 22111, 22112, MUTEX, 1, 1);
+    unlock(0, 22122, MUTEX);
+    end(0, 23000);
+    end(1, 20000);
+    end(2, 20120);
+    const struct rep_report *r = scene_report();
+    ck_assert(r->objects[SEM].gives_back);
+    ck_assert_uint_eq(r->objects[SEM].hold_n, 41);
+    CHECK_US(r->objects[SEM].hold_ns, 20 * 600 + 100);
+    CHECK_US(r->threads[0].times.sections.held_ns, 20 * 500 + 100 + 10);
+    ck_assert_uint_lt(r->objects[SEM].path.held_ns, us_to_ns(20 * 600 + 100 + 1));
+    scene_end();
+}
+
+/* Two threads take one each, by turns or at once. `value` at first, and `given` by a third thread. */
+static bool is_a_lock(uint32_t value, int given) {
+    scene_begin();
+    if (value != 0)
+        made_with(value);
+    for (int i = 0; i < given; i++)
+        give(2, 2 + i, 0);
+    for (int i = 0; i < 60; i++)
+        for (uint32_t thread = 0; thread < 2; thread++) {
+            take(thread, 100.0 * i + 20 + 40 * thread, 100.0 * i + 21 + 40 * thread, 0);
+            give(thread, 100.0 * i + 40 + 40 * thread, 0);
+        }
+    for (uint32_t thread = 0; thread < 3; thread++)
+        end(thread, 7000);
+    const bool is = scene_report()->objects[SEM].gives_back;
+    scene_end();
+    return is;
+}
+
+TEST(semaphore_of_several_permits_is_no_lock) {
+    ck_assert(is_a_lock(1, 0));
+    ck_assert(is_a_lock(0, 1));
+    ck_assert(!is_a_lock(4, 0));
+    ck_assert(!is_a_lock(0, 4));
+    ck_assert(!is_a_lock(1, 1));
+}
+
 TEST(wait_for_a_semaphore_that_is_a_lock_is_not_idle) {
     ck_assert_uint_eq(idle_at_semaphore(false), 0);
     CHECK_US(idle_at_semaphore(true), 8 * 400);

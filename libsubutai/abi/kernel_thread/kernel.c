@@ -342,30 +342,39 @@ SBT_EXPORT int pkey_set(int key, unsigned rights) {
  * their home threads and switching ends. Programs do this once if at all, most of them before they have threads.
  */
 static bool ends_switching_for(const char *function) {
-#ifdef SBT_OBSERVED
-    if (abi_user_changes != NULL)
-        abi_user_changes();
-#endif
     if (sbt_switch_end("the program", function, "the C library carries out in every kernel thread"))
         return true;
     errno = EAGAIN;
     return false;
 }
 
+/* The same, and the effective user may change to that one; (uid_t)-1: it stays. */
+static bool may_become(uid_t effective, const char *function) {
+    if (!ends_switching_for(function))
+        return false;
+#ifdef SBT_OBSERVED
+    if (abi_user_changes != NULL && effective != (uid_t)-1)
+        abi_user_changes(effective);
+#else
+    (void)effective;
+#endif
+    return true;
+}
+
 SBT_EXPORT int setuid(uid_t user) {
-    return ends_switching_for("setuid") ? THEIRS(setuid(user)) : -1;
+    return may_become(user, "setuid") ? THEIRS(setuid(user)) : -1;
 }
 
 SBT_EXPORT int seteuid(uid_t user) {
-    return ends_switching_for("seteuid") ? THEIRS(seteuid(user)) : -1;
+    return may_become(user, "seteuid") ? THEIRS(seteuid(user)) : -1;
 }
 
 SBT_EXPORT int setreuid(uid_t real, uid_t effective) {
-    return ends_switching_for("setreuid") ? THEIRS(setreuid(real, effective)) : -1;
+    return may_become(effective, "setreuid") ? THEIRS(setreuid(real, effective)) : -1;
 }
 
 SBT_EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) {
-    return ends_switching_for("setresuid") ? THEIRS(setresuid(real, effective, saved)) : -1;
+    return may_become(effective, "setresuid") ? THEIRS(setresuid(real, effective, saved)) : -1;
 }
 
 SBT_EXPORT int setgid(gid_t group) {

@@ -7,9 +7,9 @@ are nulls.
 
 import ctypes
 import os
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -53,6 +53,34 @@ def _cuts(ends: list[int], n_parts: int) -> list[int]:
     """Threads at which to cut the trace into parts with about as many events each: 0, ..., the number of threads."""
     inner = {bisect_left(ends, ends[-1] * part // n_parts) for part in range(1, n_parts)}
     return sorted({0, *inner, len(ends) - 1})
+
+
+def _side_by_side(work: Callable[[int, int], None], parts: list[tuple[int, int]]) -> None:
+    """Each part in a thread of its own; the first in the caller, and those for which no thread starts: there may be no
+    memory for it, and at the end of the interpreter none may.
+    """
+    errors: dict[int, BaseException] = {}
+
+    def run(part: tuple[int, int]) -> None:
+        try:
+            work(*part)
+        except BaseException as error:  # the caller raises it
+            errors[part[0]] = error
+
+    threads, own = [], parts[:1]
+    for part in parts[1:]:
+        thread = threading.Thread(target=run, args=(part,))
+        try:
+            thread.start()
+            threads.append(thread)
+        except (RuntimeError, MemoryError):
+            own.append(part)
+    for part in own:
+        run(part)
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[min(errors)]
 
 
 class Trace:
@@ -160,8 +188,7 @@ class Trace:
             finally:
                 self._library.sbt_trace_reader_free(reader)
 
-        with ThreadPoolExecutor(len(cuts)) as pool:
-            list(pool.map(fill, cuts[:-1], cuts[1:]))
+        _side_by_side(fill, list(zip(cuts[:-1], cuts[1:], strict=True)))
         return polars.DataFrame([self._series(name, array) for name, array in arrays.items()])
 
     def _fill(self, reader: int, arrays: "dict[str, numpy.ndarray[Any, Any]]", begin: int, room: int) -> int:
