@@ -68,7 +68,9 @@ static bool get_survey(const struct sim *sim, struct sim_app *app, const struct 
     app->begins = calloc(app->n_threads, sizeof *app->begins);
     if (app->begins != NULL)
         memcpy(app->begins, survey->begins, app->n_threads * sizeof *app->begins);
-    return app->begins != NULL && sim_ranges_copy(&app->broadcasts, &survey->broadcasts);
+    bool exchanges = sim->host != NULL && !sim->config.recorded_order;
+    return app->begins != NULL && (!exchanges || (sim_ranges_copy(&app->broadcasts, &survey->broadcasts) &&
+                                                  sim_earliest_copy(&app->earliest, &survey->earliest)));
 }
 
 enum sim_status sim_add(struct sim *sim, const struct sbt_trace *trace, const char *name, struct sim_error *error) {
@@ -121,10 +123,12 @@ void sim_application_trim(struct sim_app *app) {
     free(app->joiners);
     free(app->begins);
     free(app->broadcasts.range);
+    free(app->earliest.entry);
     app->threads = NULL;
     app->joiners = NULL;
     app->begins = NULL;
     app->broadcasts.range = NULL;
+    app->earliest.entry = NULL;
 }
 
 void sim_application_free(struct sim_app *app) {

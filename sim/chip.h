@@ -17,6 +17,7 @@
  *   signal_set     numbers of signals
  *   exchange       signals that came in the place of others
  *   ranges         which signals were broadcasts
+ *   earliest       when signals come at the earliest
  *   sim            the interface
  *   polling        waits that a program makes by calling again and again, recognised in its trace
  *   survey         one walk through a trace before it is replayed
@@ -120,6 +121,7 @@ struct sim {
     uint32_t n_passed;  /* and how many waits were since the last event */
     /* When to look next for threads that wait for each other's locks, and how long before that was decided. */
     uint64_t circles_at, circles_ns;
+    uint64_t n_exchanged;   /* signals in the tables of all conditions (signals.h) */
     uint64_t outside_until; /* the end of the last wait for the outside, of those that have begun */
 
     enum sim_status status;

@@ -63,14 +63,24 @@ uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number) {
     return counts_as;
 }
 
+/* The first place with a number that counts as this one; n_places: there is none. */
+static uint32_t place_of_other(const struct sim_exchange *e, uint64_t counts_as) {
+    uint32_t i = 0;
+    while (i < e->n_places && (e->pair[i].number == 0 || e->pair[i].counts_as != counts_as))
+        i++;
+    return i;
+}
+
+bool sim_exchange_has(const struct sim_exchange *e, uint64_t counts_as) {
+    return e != NULL && e->n > 0 && place_of_other(e, counts_as) < e->n_places;
+}
+
 bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as) {
-    for (uint32_t i = 0; e != NULL && i < e->n_places; i++)
-        if (e->pair[i].number != 0 && e->pair[i].counts_as == counts_as) {
-            exchange_close_up(e, i);
-            e->n--;
-            return true;
-        }
-    return false;
+    if (!sim_exchange_has(e, counts_as))
+        return false;
+    exchange_close_up(e, place_of_other(e, counts_as));
+    e->n--;
+    return true;
 }
 
 void sim_exchange_free(struct sim_exchange *e) {

@@ -23,7 +23,9 @@ struct sim_exchange {
 bool sim_exchange_put(struct sim_exchange **e, uint64_t number, uint64_t counts_as);
 /* Signal `number` comes: as which one does it count? It is in the table no more. */
 uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number);
-/* Take the number out that counts as this one; false: there is none. Looks at all of them. */
+/* Is there a number that counts as this one? Looks at all of them. */
+bool sim_exchange_has(const struct sim_exchange *e, uint64_t counts_as);
+/* Take that number out; false: there is none. */
 bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as);
 void sim_exchange_free(struct sim_exchange *e);
 

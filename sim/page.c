@@ -85,6 +85,14 @@ static void free_page(struct sim_page *page) {
     free(page);
 }
 
+static uint64_t exchanged_in(const struct sim_page *page) {
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < SIM_PAGE_OBJECTS; i++)
+        if (is_condition(&page->object[i]) && page->object[i].exchange != NULL)
+            n += page->object[i].exchange->n;
+    return n;
+}
+
 void sim_page_left_doomed(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
     struct sim_page **page = &t->app->pages[o->number / SIM_PAGE_OBJECTS];
     if (in_use(o))
@@ -99,6 +107,7 @@ void sim_page_left_doomed(struct sim *sim, struct sim_thread *t, struct sim_obje
     o->evicted = o->doomed = false;
     o->dead = true;
     if (++(*page)->n_dead == SIM_PAGE_OBJECTS) {
+        sim->n_exchanged -= exchanged_in(*page);
         free_page(*page);
         *page = &sim_page_forgotten;
     }

@@ -148,6 +148,10 @@ static bool pass(struct sim *sim, struct sim_thread *t) {
 
 /* ---- which wait ---- */
 
+static bool is_waiting(const struct sim_thread *t) {
+    return t->place == SIM_AWAKE || t->place == SIM_ASLEEP || t->spins;
+}
+
 /* The first of the waiting threads behind `last`; NULL: there is none. */
 static struct sim_thread *next_waiting(const struct sim *sim, const struct sim_thread *last) {
     struct sim_thread *best = NULL;
@@ -157,7 +161,7 @@ static struct sim_thread *next_waiting(const struct sim *sim, const struct sim_t
             struct sim_thread *t = sim->apps[i].threads[k];
             if (t == last)
                 behind = true;
-            if (t == NULL || t == last || (t->place != SIM_AWAKE && t->place != SIM_ASLEEP && !t->spins))
+            if (t == NULL || t == last || !is_waiting(t))
                 continue;
             if (last != NULL && (is_before(t, last) || (!behind && !is_before(last, t))))
                 continue;
@@ -187,11 +191,15 @@ static bool may_pass(struct sim *sim) {
  * goes on as if it had found its signal given. That is as recorded. The other signal will be one more than is awaited.
  */
 static bool end_exchange(struct sim *sim) {
-    struct sim_thread *t = NULL;
-    while ((t = next_waiting(sim, t)) != NULL)
-        if (t->why == SIM_WHY_SIGNAL && sim_signals_end_exchange(sim, t->object, t->awaited))
-            return pass_condition(sim, t);
-    return false;
+    struct sim_thread *first = NULL;
+    for (uint32_t i = 0; sim->n_exchanged > 0 && i < sim->n_apps; i++)
+        for (uint32_t k = 0; sim->apps[i].n_alive > 0 && k < sim->apps[i].n_threads; k++) {
+            struct sim_thread *t = sim->apps[i].threads[k];
+            if (t != NULL && is_waiting(t) && t->why == SIM_WHY_SIGNAL && (first == NULL || is_before(t, first)) &&
+                sim_signals_was_exchanged(t->object, t->awaited))
+                first = t;
+        }
+    return first != NULL && sim_signals_end_exchange(sim, first->object, first->awaited) && pass_condition(sim, first);
 }
 
 bool sim_replay_pass(struct sim *sim) {
@@ -210,8 +218,7 @@ bool sim_replay_pass(struct sim *sim) {
 /* ---- a circle of locks ---- */
 
 static const struct sim_thread *waits_for(const struct sim_thread *t) {
-    bool waits = t->place == SIM_AWAKE || t->place == SIM_ASLEEP || t->spins;
-    return waits ? awaited_thread(t) : NULL;
+    return is_waiting(t) ? awaited_thread(t) : NULL;
 }
 
 /* A thread of the circle in which the thread's wait ends; NULL: it does not end in one. */

@@ -21,22 +21,24 @@ void sim_signals_add(struct sim *sim, struct sim_object *c, uint64_t number) {
  */
 enum { MOST_APART = 1 << 20 };
 
-static bool can_exchange(const struct sim_thread *t, const struct sim_object *c, const struct sim_thread *waiter,
-                         uint64_t number) {
+static bool can_exchange(const struct sim *sim, const struct sim_thread *t, const struct sim_object *c,
+                         const struct sim_thread *waiter, uint64_t number) {
     uint64_t other = waiter->awaited, apart = other > number ? other - number : number - other;
     return other != 0 && apart <= MOST_APART && !sim_signals_has(c, other) &&
-           !sim_ranges_may_have(&t->app->broadcasts, c->number, other);
+           !sim_ranges_may_have(&t->app->broadcasts, c->number, other) &&
+           sim_now(sim) >= sim_earliest_of(&t->app->earliest, c->number, other);
 }
 
 /* The first waiter of two lists that can be woken in the place of the one that awaits the signal, if that is late. */
-static const struct sim_thread *stand_in(const struct sim_thread *t, const struct sim_object *c, uint64_t number) {
+static const struct sim_thread *stand_in(const struct sim *sim, const struct sim_thread *t, const struct sim_object *c,
+                                         uint64_t number) {
     const struct sim_list lists[] = {c->waiters, c->queued};
     const struct sim_thread *first = NULL;
     for (size_t i = 0; i < 2; i++)
         for (const struct sim_thread *w = lists[i].first; w != NULL; w = w->next) {
             if (w->awaited == number)
                 return NULL;
-            if (first == NULL && can_exchange(t, c, w, number))
+            if (first == NULL && can_exchange(sim, t, c, w, number))
                 first = w;
         }
     return first;
@@ -45,11 +47,13 @@ static const struct sim_thread *stand_in(const struct sim_thread *t, const struc
 /* On the host: the number of the signal as which this one is given. */
 static uint64_t given_as(struct sim *sim, const struct sim_thread *t, struct sim_object *c) {
     uint64_t number = sim_exchange_take(c->exchange, t->event.order);
-    const struct sim_thread *w = number != 0 ? stand_in(t, c, number) : NULL;
+    sim->n_exchanged -= number != t->event.order;
+    const struct sim_thread *w = number != 0 ? stand_in(sim, t, c, number) : NULL;
     if (w == NULL)
         return number;
     if (!sim_exchange_put(&c->exchange, w->awaited, number))
         sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+    sim->n_exchanged++;
     return w->awaited;
 }
 
@@ -68,9 +72,14 @@ bool sim_signals_has(const struct sim_object *c, uint64_t number) {
     return c->forgotten || sim_signal_set_has(&c->signals, number);
 }
 
+bool sim_signals_was_exchanged(const struct sim_object *c, uint64_t number) {
+    return number != 0 && sim_exchange_has(c->exchange, number);
+}
+
 bool sim_signals_end_exchange(struct sim *sim, struct sim_object *c, uint64_t number) {
-    if (number == 0 || !sim_exchange_end(c->exchange, number))
+    if (!sim_exchange_end(c->exchange, number))
         return false;
+    sim->n_exchanged--;
     sim_signals_add(sim, c, number);
     return true;
 }

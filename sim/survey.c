@@ -145,11 +145,12 @@ struct sim_survey *sim_survey_new(const struct sbt_trace *trace, const char *nam
     if (w.status != SIM_OK) {
         free(w.begins);
         free(w.broadcasts.range);
+        free(w.earliest.entry);
         free(survey);
         return NULL;
     }
     sim_ranges_done(&w.broadcasts);
-    *survey = (struct sim_survey){w.bounds, w.begins, w.broadcasts};
+    *survey = (struct sim_survey){w.bounds, w.begins, w.broadcasts, w.earliest};
     return survey;
 }
 
@@ -161,6 +162,7 @@ void sim_survey_free(struct sim_survey *survey) {
     if (survey != NULL) {
         free(survey->begins);
         free(survey->broadcasts.range);
+        free(survey->earliest.entry);
     }
     free(survey);
 }

@@ -3,6 +3,7 @@
 #ifndef SIM_SURVEY_H
 #define SIM_SURVEY_H
 
+#include "earliest.h"
 #include "ranges.h"
 #include "sim.h"
 
@@ -11,6 +12,7 @@ struct sim_survey {
     uint64_t *begins; /* when each thread without a creation in the trace begins; UINT64_MAX: it is created, or does
                          nothing */
     struct sim_ranges broadcasts; /* of conditions, by their numbers */
+    struct sim_earliest earliest; /* the signals for which threads have waited in the walk */
 };
 
 #endif

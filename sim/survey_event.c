@@ -18,6 +18,14 @@ static void join(struct sim_walk *w, struct sim_walk_thread *t) {
     sim_walk_advance(w, t);
 }
 
+/* The signal binds the waiter, which came before it. */
+static void end_wait(struct sim_walk *w, struct sim_walk_thread *waiter, const struct sim_walk_thread *signaller) {
+    if (signaller->event.op == SBT_TRACE_COND_SIGNAL &&
+        !sim_earliest_put(&w->earliest, waiter->event.object, waiter->event.order, signaller->at))
+        sim_walk_fail(w, SIM_NO_MEMORY, "out of memory");
+    sim_walk_go_on(w, waiter, signaller->at);
+}
+
 static void signal(struct sim_walk *w, struct sim_walk_thread *t) {
     struct sim_walk_object *c = sim_walk_object(w, t->event.object);
     if (c != NULL && t->event.order != 0) {
@@ -33,7 +41,7 @@ static void signal(struct sim_walk *w, struct sim_walk_thread *t) {
         c->waiting = (struct sim_walk_list){0};
         for (struct sim_walk_thread *o; (o = sim_walk_shift(&waiting)) != NULL;)
             if (sim_signal_set_has(&c->signals, o->event.order))
-                sim_walk_go_on(w, o, t->at);
+                end_wait(w, o, t);
             else
                 sim_walk_append(&c->waiting, o);
     }

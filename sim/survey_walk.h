@@ -6,6 +6,7 @@
 #ifndef SIM_SURVEY_WALK_H
 #define SIM_SURVEY_WALK_H
 
+#include "earliest.h"
 #include "ranges.h"
 #include "signal_set.h"
 #include "sim.h"
@@ -66,6 +67,7 @@ struct sim_walk {
     struct sim_bounds bounds; /* what the walk finds: see survey.h */
     uint64_t *begins;
     struct sim_ranges broadcasts;
+    struct sim_earliest earliest;
 };
 
 /* End the walk with a failure. The first reason stays. */

@@ -13,6 +13,7 @@
 #define SIM_THREAD_H
 
 #include "csa.h"
+#include "earliest.h"
 #include "events.h"
 #include "line.h"
 #include "packet.h"
@@ -198,7 +199,8 @@ struct sim_app {
      * those that have none do not run
      */
     uint64_t *begins;
-    struct sim_ranges broadcasts; /* of its conditions */
+    struct sim_ranges broadcasts; /* of its conditions; */
+    struct sim_earliest earliest; /* and when their signals come at the earliest */
     uint64_t last_ns;             /* the end of the application's last call */
     uint32_t n_threads, n_objects, n_alive, number;
     uint32_t n_unborn; /* threads without a creator that have not begun yet */

@@ -185,11 +185,16 @@ static inline void end_all(struct build *b, uint32_t n) {
     end(b, 0, 0);
 }
 
-static inline struct sim_bounds bounds_of(const struct sbt_trace *trace, bool recorded_order) {
+static inline struct sim_survey *survey_of(const struct sbt_trace *trace, bool recorded_order) {
     struct sim_error error = {.text = ""};
     enum sim_status status;
     struct sim_survey *survey = sim_survey_new(trace, "test", recorded_order, false, &status, &error);
     ck_assert_msg(survey != NULL, "%s", error.text);
+    return survey;
+}
+
+static inline struct sim_bounds bounds_of(const struct sbt_trace *trace, bool recorded_order) {
+    struct sim_survey *survey = survey_of(trace, recorded_order);
     struct sim_bounds bounds = sim_survey_bounds(survey);
     sim_survey_free(survey);
     return bounds;
@@ -210,17 +215,31 @@ static inline struct sim_config config_of(enum sim_sync sync) {
     return config;
 }
 
-/* Run it, and fail the test if it does not end well. */
-static inline struct sim *simulate(const struct sim_config *config, const struct sbt_trace *trace, uint32_t n) {
+/* Run it n times at once, and fail the test if it does not end well. survey NULL: without. */
+static inline struct sim *simulate_with(const struct sim_config *config, const struct sbt_trace *trace,
+                                        const struct sim_survey *survey, uint32_t n) {
     struct sim_error error = {.text = ""};
     struct sim *sim = sim_new(config, &error);
     ck_assert_msg(sim != NULL, "%s", error.text);
     for (uint32_t i = 0; i < n; i++)
-        ck_assert_msg(sim_add(sim, trace, "test", &error) == SIM_OK, "%s", error.text);
+        ck_assert_msg(sim_add_surveyed(sim, trace, survey, "test", &error) == SIM_OK, "%s", error.text);
     enum sim_status status = sim_run(sim, &error);
     if (status == SIM_STUCK)
         sim_stuck(sim, stderr, 64);
     ck_assert_msg(status == SIM_OK, "%s", error.text);
+    return sim;
+}
+
+static inline struct sim *simulate(const struct sim_config *config, const struct sbt_trace *trace, uint32_t n) {
+    return simulate_with(config, trace, NULL, n);
+}
+
+/* As `subutai predict` does it. */
+static inline struct sim *simulate_surveyed(const struct sim_config *config, const struct sbt_trace *trace,
+                                            uint32_t n) {
+    struct sim_survey *survey = survey_of(trace, config->recorded_order);
+    struct sim *sim = simulate_with(config, trace, survey, n);
+    sim_survey_free(survey);
     return sim;
 }
 

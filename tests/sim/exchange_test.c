@@ -1,33 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Signals on the host that wake another waiter than in the trace: the tables, and cases as host.h says. */
+#include "earliest.h"
 #include "exchange.h"
 #include "host.h"
 #include "random.h"
 #include "ranges.h"
 
-/* With its survey, from which the broadcasts are known. */
-static struct sim *replay(const struct sim_config *config, const struct sbt_trace *trace) {
-    struct sim_error error = {.text = ""};
-    enum sim_status status;
-    struct sim_survey *survey = sim_survey_new(trace, "test", config->recorded_order, false, &status, &error);
-    ck_assert_msg(survey != NULL, "%s", error.text);
-    struct sim *sim = sim_new(config, &error);
-    ck_assert_msg(sim != NULL, "%s", error.text);
-    ck_assert_int_eq(sim_add_surveyed(sim, trace, survey, "test", &error), SIM_OK);
-    sim_survey_free(survey);
-    ck_assert_msg(sim_run(sim, &error) == SIM_OK, "%s", error.text);
-    return sim;
-}
-
 /*
  * Thread 2 waits from the beginning for the second signal, and works for 1 ms behind its wait. Thread 1, which waited
- * for the first, comes at 2 ms. Thread 0 signals at 1 ms and at 4 ms, or first waits for thread 1's end.
+ * for the first, gets a mutex from thread 3 at 12 ms, and comes then. Thread 0 gets another one at 10 ms, and signals
+ * at 11 ms and at 14 ms, or first waits for thread 1's end. A chip on which the mutexes are free may have the signals
+ * at 2 ms and at 5 ms; but if thread 0 works until 10 ms, no chip has them earlier.
  */
-static const struct sbt_trace *a_late_waiter(enum sbt_trace_op second, bool joins_first) {
+static const struct sbt_trace *a_late_waiter(enum sbt_trace_op second, bool joins_first, bool by_mutex) {
     struct build b;
     build_open(&b);
-    create_all(&b, 3);
-    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 2 * MS);
+    create_all(&b, 4);
+    call(&b, 3, SBT_TRACE_MUTEX_LOCK, 2, 0);
+    call(&b, 3, SBT_TRACE_MUTEX_LOCK, 3, 0);
+    call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 2, 10 * MS);
+    call(&b, 3, SBT_TRACE_MUTEX_UNLOCK, 3, 2 * MS);
+    end(&b, 3, 0);
+    call(&b, 0, SBT_TRACE_MUTEX_LOCK, 2, by_mutex ? 1 * MS : 10 * MS);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 2, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 3, 1 * MS);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 3, 0);
+    call(&b, 1, SBT_TRACE_MUTEX_LOCK, 0, 0);
     wait(&b, 1, 1, 0, 1, 0);
     call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
     end(&b, 1, 0);
@@ -42,31 +40,36 @@ static const struct sbt_trace *a_late_waiter(enum sbt_trace_op second, bool join
     if (!joins_first)
         join(&b, 0, 1, 0);
     join(&b, 0, 2, 0);
+    join(&b, 0, 3, 0);
     end(&b, 0, 0);
     return build_close(&b);
 }
 
-/* A signal wakes the thread that waits, and the late one waits for the next. Not where the next is a broadcast, in the
- * recorded order, or on the paper's machine. */
+/* A signal wakes the thread that waits, and the late one waits for the next. Not where the next is a broadcast or
+ * cannot come as early on any chip, in the recorded order, or on the paper's machine. */
 TEST(a_signal_wakes_a_waiter_that_is_there) {
     static const struct {
         enum sim_sync sync;
         bool recorded;
         enum sbt_trace_op second;
+        bool by_mutex;
         uint64_t late_ends, other_ends, n_skipped;
     } cases[] = {
-        {SIM_GLIBC, false, SBT_TRACE_COND_SIGNAL, 4 * MS, 2 * MS, 0},
-        {SIM_DIRECT, false, SBT_TRACE_COND_SIGNAL, 4 * MS, 2 * MS, 0},
-        {SIM_SWITCH, false, SBT_TRACE_COND_SIGNAL, 4 * MS, 2 * MS, 0},
-        {SIM_GLIBC, false, SBT_TRACE_COND_BROADCAST, 2 * MS, 5 * MS, 1},
-        {SIM_GLIBC, true, SBT_TRACE_COND_SIGNAL, 2 * MS, 5 * MS, 0},
+        {SIM_GLIBC, false, SBT_TRACE_COND_SIGNAL, true, 14 * MS, 12 * MS, 0},
+        {SIM_DIRECT, false, SBT_TRACE_COND_SIGNAL, true, 14 * MS, 12 * MS, 0},
+        {SIM_SWITCH, false, SBT_TRACE_COND_SIGNAL, true, 14 * MS, 12 * MS, 0},
+        {SIM_GLIBC, false, SBT_TRACE_COND_SIGNAL, false, 12 * MS, 15 * MS, 1},
+        {SIM_DIRECT, false, SBT_TRACE_COND_SIGNAL, false, 12 * MS, 15 * MS, 1},
+        {SIM_SWITCH, false, SBT_TRACE_COND_SIGNAL, false, 12 * MS, 15 * MS, 1},
+        {SIM_GLIBC, false, SBT_TRACE_COND_BROADCAST, true, 12 * MS, 15 * MS, 1},
+        {SIM_GLIBC, true, SBT_TRACE_COND_SIGNAL, true, 12 * MS, 15 * MS, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct sim_config config = host_of(cases[i].sync, 3);
+        struct sim_config config = host_of(cases[i].sync, 4);
         config.recorded_order = cases[i].recorded;
         for (int spins = 0; spins < 2; spins++) { /* under the engine direct it waits asleep, or looks */
-            config.host.spin_ns = spins ? 10 * MS : 0;
-            struct sim *sim = replay(&config, a_late_waiter(cases[i].second, false));
+            config.host.spin_ns = spins ? 20 * MS : 0;
+            struct sim *sim = simulate_surveyed(&config, a_late_waiter(cases[i].second, false, cases[i].by_mutex), 1);
             ck_assert_uint_eq(result_of(sim, 0, 1).to_ns / US, cases[i].late_ends / US);
             ck_assert_uint_eq(result_of(sim, 0, 2).to_ns / US, cases[i].other_ends / US);
             ck_assert_uint_eq(sim_call(sim, SIM_COND_SKIPPED).n, cases[i].n_skipped);
@@ -75,7 +78,7 @@ TEST(a_signal_wakes_a_waiter_that_is_there) {
     }
     for (int sync = 0; sync < SIM_N_SYNCS; sync++) {
         struct sim_config config = config_of((enum sim_sync)sync);
-        struct sim *sim = replay(&config, a_late_waiter(SBT_TRACE_COND_SIGNAL, false));
+        struct sim *sim = simulate_surveyed(&config, a_late_waiter(SBT_TRACE_COND_SIGNAL, false, true), 1);
         ck_assert_uint_eq(sim_call(sim, SIM_COND_SKIPPED).n, 1);
         sim_free(sim);
     }
@@ -83,10 +86,10 @@ TEST(a_signal_wakes_a_waiter_that_is_there) {
 
 /* Which signals are broadcasts is not known without a survey. */
 TEST(without_a_survey_no_signal_is_exchanged) {
-    struct sim_config config = host_of(SIM_GLIBC, 3);
-    struct sim *sim = simulate(&config, a_late_waiter(SBT_TRACE_COND_SIGNAL, false), 1);
-    ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 2 * MS);
-    ck_assert_uint_eq(result_of(sim, 0, 2).to_ns, 5 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 4);
+    struct sim *sim = simulate(&config, a_late_waiter(SBT_TRACE_COND_SIGNAL, false, true), 1);
+    ck_assert_uint_eq(result_of(sim, 0, 1).to_ns, 12 * MS);
+    ck_assert_uint_eq(result_of(sim, 0, 2).to_ns, 15 * MS);
     sim_free(sim);
 }
 
@@ -95,15 +98,65 @@ TEST(without_a_survey_no_signal_is_exchanged) {
 TEST(an_exchange_ends_before_no_thread_can_go_on) {
     static const enum sim_sync syncs[] = {SIM_GLIBC, SIM_DIRECT, SIM_SWITCH};
     for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
-        struct sim_config config = host_of(syncs[i], 3);
+        struct sim_config config = host_of(syncs[i], 4);
         config.let_pass = false;
-        struct sim *sim = replay(&config, a_late_waiter(SBT_TRACE_COND_SIGNAL, true));
+        struct sim *sim = simulate_surveyed(&config, a_late_waiter(SBT_TRACE_COND_SIGNAL, true, true), 1);
         uint64_t to_ns = result_of(sim, 0, 1).to_ns; /* the engine's thread has looked for some microseconds */
-        ck_assert(to_ns >= 2 * MS && to_ns <= 2 * MS + 40 * US);
-        ck_assert_uint_eq(result_of(sim, 0, 2).to_ns / US, 2 * MS / US);
+        ck_assert(to_ns >= 12 * MS && to_ns <= 12 * MS + 40 * US);
+        ck_assert_uint_eq(result_of(sim, 0, 2).to_ns / US, 12 * MS / US);
         ck_assert_uint_eq(sim_summary(sim).n_deviations[SIM_LET_PASS], 0);
         sim_free(sim);
     }
+}
+
+/*
+ * Some threads signal, others wait, each wait for a signal of its own. Each signal is given by any of the threads that
+ * do, and is awaited by any of the others, or by none; some are broadcasts. A mutex makes signals late.
+ */
+static const struct sbt_trace *some_signals(uint32_t n_threads) {
+    enum { N_SIGNALS = 60 };
+    uint32_t n_waiters = 1 + below(n_threads - 2);
+    struct build b;
+    build_open(&b);
+    create_all(&b, n_threads);
+    for (uint32_t k = 1; k <= N_SIGNALS; k++) {
+        uint32_t signaller = 1 + n_waiters + below(n_threads - 1 - n_waiters), waiter = 1 + below(n_waiters);
+        bool is_late = below(3) == 0, broadcast = below(20) == 0;
+        if (is_late)
+            call(&b, signaller, SBT_TRACE_MUTEX_LOCK, 2, below(100) * US);
+        signal_(&b, signaller, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, 1, k, below(1000) * US);
+        if (is_late)
+            call(&b, signaller, SBT_TRACE_MUTEX_UNLOCK, 2, below(1000) * US);
+        if (below(8) == 0)
+            continue;
+        call(&b, waiter, SBT_TRACE_MUTEX_LOCK, 0, below(1000) * US);
+        wait(&b, waiter, 1, 0, k, 0);
+        call(&b, waiter, SBT_TRACE_MUTEX_UNLOCK, 0, below(10) * US);
+    }
+    end_all(&b, n_threads);
+    return build_close(&b);
+}
+
+/* And exchanged they are: fewer waits find their signal given than without a survey. */
+TEST(with_exchanged_signals_the_critical_path_is_a_bound) {
+    static const enum sim_sync syncs[] = {SIM_GLIBC, SIM_DIRECT, SIM_SWITCH};
+    uint64_t n_skipped[2] = {0}; /* without, with */
+    for (uint64_t round = 0; round < 60; round++) {
+        random_begin(round);
+        uint32_t n_threads = 3 + below(10);
+        const struct sbt_trace *trace = some_signals(n_threads);
+        for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
+            struct sim_config config = host_of(syncs[i], 1 + below(n_threads));
+            for (int surveyed = 0; surveyed < 2; surveyed++) {
+                struct sim *sim = surveyed ? simulate_surveyed(&config, trace, 1) : simulate(&config, trace, 1);
+                ck_assert_uint_ge(sim_summary(sim).makespan_ns, bounds_of(trace, false).path_ns);
+                n_skipped[surveyed] += sim_call(sim, SIM_COND_SKIPPED).n;
+                sim_free(sim);
+            }
+        }
+        build_discard();
+    }
+    ck_assert_uint_lt(n_skipped[1], n_skipped[0]);
 }
 
 /*
@@ -162,6 +215,7 @@ TEST(a_table_of_exchanges_has_what_was_put_in) {
             uint64_t value = 1000 + below(50), n = e != NULL ? e->n : 0;
             for (uint64_t k = 1; k <= N_NUMBERS; k++)
                 found += counts_as[k] == value;
+            ck_assert_int_eq(sim_exchange_has(e, value), found > 0);
             ck_assert_int_eq(sim_exchange_end(e, value), found > 0);
             ck_assert_uint_eq(e != NULL ? e->n : 0, n - (found > 0));
             for (uint64_t k = 1; found > 0 && k <= N_NUMBERS; k++) /* which of them is the table's to say */
@@ -203,4 +257,37 @@ TEST(too_many_ranges_may_have_all_numbers) {
     ck_assert_uint_eq(r.n, SIM_RANGES_MOST);
     ck_assert(sim_ranges_may_have(&r, 0, 2));
     free(r.range);
+}
+
+/* Each signal has its own time, as long as there is room; then the latest of some in a row. */
+TEST(earliest_times_are_bounded_in_memory) {
+    struct sim_earliest e = {0}, copy;
+    ck_assert_uint_eq(sim_earliest_of(&e, 0, 1), 0);
+    for (uint64_t number = 1; number <= 3 * UINT64_C(0x10000); number++)
+        for (uint32_t c = 0; c < 2; c++) {
+            ck_assert(sim_earliest_put(&e, c, number, 10 * number + c));
+            if (sim_earliest_of(&e, c, number) != 10 * number + c)
+                ck_abort_msg("condition %u, signal %ju", c, (uintmax_t)number);
+        }
+    ck_assert(sim_earliest_put(&e, 0, 1000, 1)); /* the later one counts */
+    ck_assert_uint_eq(e.n_places, 2 * SIM_EARLIEST_MOST);
+    ck_assert_uint_eq(e.shift, 2);
+    ck_assert(sim_earliest_copy(&copy, &e));
+    for (uint64_t number = 1; number <= 3 * UINT64_C(0x10000); number++)
+        for (uint32_t c = 0; c < 2; c++)
+            if (sim_earliest_of(&copy, c, number) < 10 * number + c ||
+                sim_earliest_of(&copy, c, number) > 10 * (number | 3) + c)
+                ck_abort_msg("condition %u, signal %ju", c, (uintmax_t)number);
+    ck_assert_uint_eq(sim_earliest_of(&e, 3, 1), 0);
+    free(copy.entry);
+    free(e.entry);
+}
+
+TEST(with_too_many_conditions_no_time_is_known) {
+    struct sim_earliest e = {0}, copy;
+    for (uint32_t c = 0; c < SIM_EARLIEST_MOST + 10; c++)
+        ck_assert(sim_earliest_put(&e, c, 1, 5));
+    ck_assert(sim_earliest_copy(&copy, &e));
+    ck_assert_uint_eq(sim_earliest_of(&copy, 0, 1), UINT64_MAX);
+    free(e.entry);
 }
