@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy
@@ -188,7 +189,7 @@ class Trace:
             finally:
                 self._library.sbt_trace_reader_free(reader)
 
-        _side_by_side(fill, list(zip(cuts[:-1], cuts[1:], strict=True)))
+        _side_by_side(fill, list(pairwise(cuts)))
         return polars.DataFrame([self._series(name, array) for name, array in arrays.items()])
 
     def _fill(self, reader: int, arrays: "dict[str, numpy.ndarray[Any, Any]]", begin: int, room: int) -> int:
