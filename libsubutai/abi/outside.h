@@ -26,8 +26,8 @@ struct abi_outside_observer {
 
 /* In the recording library: called before a vfork. NULL: it is not to be told. */
 extern void (*abi_vfork_begins)(void);
-/* The same before the process's effective user may change, to this one. */
-extern void (*abi_user_changes)(uid_t effective);
+/* The same before the process's effective user may change to this one, for good or for a while. */
+extern void (*abi_user_changes)(uid_t effective, bool for_good);
 
 /* Set in a constructor, for good. */
 extern const struct abi_outside_observer *abi_outside_observer;

@@ -221,10 +221,17 @@ bool rec_file_end(uint64_t until_ns) {
     return true;
 }
 
+/* What the permissions of others say, where the kernel does not answer. */
+static bool others_may_make(const char *directory) {
+    struct stat about;
+    return sbt_syscall6(SYS_newfstatat, AT_FDCWD, (long)directory, (long)&about, 0, 0, 0) != 0 ||
+           (about.st_mode & S_IWOTH) != 0;
+}
+
 /*
  * May that user make files in the directory of FILE? The kernel is asked, which knows groups, lists of access, and the
  * directories above: for the length of the question the calling thread has that user's rights to files, and no other
- * thread has. Where the kernel does not answer, the user is taken for one that may.
+ * thread has. Kernels before 5.8, and some sandboxes, do not answer.
  */
 static bool may_make(uid_t user) {
     char directory[SBT_OWN_FILE_PATH];
@@ -235,27 +242,28 @@ static bool may_make(uid_t user) {
     directory[n] = '\0';
     long before = sbt_syscall3(SYS_setfsuid, user, 0, 0);
     bool asked = sbt_syscall3(SYS_setfsuid, -1, 0, 0) == (long)user;
-    long r = asked ? sbt_syscall6(SYS_faccessat2, AT_FDCWD, (long)directory, W_OK | X_OK, AT_EACCESS, 0, 0) : 0;
+    long r = asked ? sbt_syscall6(SYS_faccessat2, AT_FDCWD, (long)directory, W_OK | X_OK, AT_EACCESS, 0, 0) : -ENOSYS;
     sbt_syscall3(SYS_setfsuid, before, 0, 0);
-    return r != -EACCES;
+    return r == -ENOSYS || r == -EPERM ? others_may_make(directory) : r != -EACCES;
 }
 
 /*
  * A server that root has started becomes another user, which may not make FILE, before it has done anything else. So
  * the file is made now. It is not made if that user can make it: then a program that only changes the user, and starts
- * another program, leaves the name to that. A file that is there becomes that user's: so the program can open it again.
+ * another program, leaves the name to that. A file that is there becomes that user's if the change is for good: so the
+ * program can open it again.
  *
  * A program that restricts its system calls need not allow these, and is left alone. A child of vfork has its parent's
  * memory.
  */
-static void user_changes(uid_t user) {
+static void user_changes(uid_t user, bool for_good) {
     if (rec.state != REC_ON || user == (uid_t)sbt_syscall0(SYS_geteuid) || !abi_outside_is_seen() ||
         (rec.generation == sbt_fork_generation() && rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) ||
-        !rec_start())
+        rec_thread_is_vforked() || !rec_start())
         return;
     uint64_t signals = sbt_signals_block();
     long fd = !rec_file_is_begun() && may_make(user) ? -EEXIST : descriptor(false);
-    if (fd >= 0)
+    if (fd >= 0 && for_good)
         sbt_syscall3(SYS_fchown, fd, user, -1);
     sbt_signals_restore(signals);
 }

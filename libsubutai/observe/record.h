@@ -260,6 +260,7 @@ struct rec_thread *rec_thread_attach(void); /* the caller's record, made if need
  * While there may be such a child its parent's thread has no record (rec_self), and this gives it back.
  */
 struct rec_thread *rec_thread_self(void);
+bool rec_thread_is_vforked(void);          /* the caller may be such a child */
 void rec_thread_run(struct rec_thread *t); /* from now on the caller is that thread */
 void rec_thread_ended(void);
 void rec_thread_joined(uint32_t number);

@@ -191,6 +191,11 @@ SBT_NOINLINE struct rec_thread *rec_thread_self(void) {
     return rec_self;
 }
 
+bool rec_thread_is_vforked(void) {
+    (void)rec_thread_self();
+    return vforks.tid != 0;
+}
+
 static void vfork_begins(void) {
     struct rec_thread *t = rec_thread_self();
     if (vforks.tid != 0) /* in such a child */

@@ -242,13 +242,23 @@ static void some_locks(int n) {
     }
 }
 
-/* Another user, before anything else; it may close all descriptors that are not its own, or be a child. */
+/* Another user, before anything else; it may close all descriptors that are not its own, or be a child, or that one's
+ * child of vfork. */
 static void drops(const char *how) {
-    if (strcmp(how, "drops-in-child") == 0 && fork() != 0) {
+    int status = 0;
+    if (strncmp(how, "drops-in-", 9) == 0 && fork() != 0) {
+        wait(&status);
+        OK(status);
+        return;
+    }
+    if (strcmp(how, "drops-in-vfork") == 0 && vfork() != 0) {
         wait(NULL);
+        some_locks(20000);
         return;
     }
     OK_ERRNO(setuid(65534));
+    if (strcmp(how, "drops-in-vfork") == 0)
+        _exit(0);
     for (int fd = 3; strcmp(how, "drops-and-closes") == 0 && fd < 1024; fd++)
         close(fd);
     some_locks(20000);

@@ -348,33 +348,33 @@ static bool ends_switching_for(const char *function) {
     return false;
 }
 
-/* The same, and the effective user may change to that one; (uid_t)-1: it stays. */
-static bool may_become(uid_t effective, const char *function) {
+/* The same, and the effective user may change to that one, for good or for a while; (uid_t)-1: it stays. */
+static bool may_become(uid_t effective, bool for_good, const char *function) {
     if (!ends_switching_for(function))
         return false;
 #ifdef SBT_OBSERVED
     if (abi_user_changes != NULL && effective != (uid_t)-1)
-        abi_user_changes(effective);
+        abi_user_changes(effective, for_good);
 #else
-    (void)effective;
+    (void)effective, (void)for_good;
 #endif
     return true;
 }
 
 SBT_EXPORT int setuid(uid_t user) {
-    return may_become(user, "setuid") ? THEIRS(setuid(user)) : -1;
+    return may_become(user, true, "setuid") ? THEIRS(setuid(user)) : -1;
 }
 
 SBT_EXPORT int seteuid(uid_t user) {
-    return may_become(user, "seteuid") ? THEIRS(seteuid(user)) : -1;
+    return may_become(user, false, "seteuid") ? THEIRS(seteuid(user)) : -1;
 }
 
 SBT_EXPORT int setreuid(uid_t real, uid_t effective) {
-    return may_become(effective, "setreuid") ? THEIRS(setreuid(real, effective)) : -1;
+    return may_become(effective, real != (uid_t)-1, "setreuid") ? THEIRS(setreuid(real, effective)) : -1;
 }
 
 SBT_EXPORT int setresuid(uid_t real, uid_t effective, uid_t saved) {
-    return may_become(effective, "setresuid") ? THEIRS(setresuid(real, effective, saved)) : -1;
+    return may_become(effective, saved == effective, "setresuid") ? THEIRS(setresuid(real, effective, saved)) : -1;
 }
 
 SBT_EXPORT int setgid(gid_t group) {

@@ -145,6 +145,7 @@ struct det_self {
     const struct det_hint *hint; /* for when the operation passes the turn (hints.h); NULL: none */
     bool creates;                /* it is in the C library's pthread_create; counts as one of n_inner */
     bool unwinds;                /* it is in libgcc's unwinder, for this library: what that calls is no operation */
+    uint32_t n_within;           /* mutexes that it holds there */
     bool is_guest;
     bool is_absent;      /* the thread `waiting`: a handler has made an operation and the thread has not looked since */
     bool is_ended;       /* what follows is in the last destructors, or in exit handlers: a guest's operations */

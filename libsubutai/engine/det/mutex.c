@@ -45,23 +45,27 @@ static struct sbt_lock unwind_lock;
  * libgcc's unwinder has one mutex, up to version 12, once the program has called __register_frame. Taken for this
  * library it is a plain lock: an operation would be looked at, and unwound, in its turn. The program takes it in the
  * order. The owner may be the caller itself, while its unlock is looked at, or need the caller's turn to unlock. So the
- * caller waits for as long as the owner's look or change takes, and no longer.
+ * caller waits for as long as the owner's look or change takes, and no longer. The unwinder may allocate memory with
+ * its mutex, and so take the allocator's.
  */
 static SBT_NOINLINE int lock_within(pthread_mutex_t *m) {
     const struct sbt_mutex *mx = sbt_mutex_of(m);
-    sbt_lock_take(&unwind_lock);
+    if (det_self.n_within++ == 0)
+        sbt_lock_take(&unwind_lock);
     for (unsigned i = 0; i < PATIENCE && __atomic_load_n(&mx->state, __ATOMIC_RELAXED) != 0; i++)
         sbt_cpu_relax();
     return 0;
 }
 
 static SBT_NOINLINE int unlock_within(void) {
-    sbt_lock_drop(&unwind_lock);
+    if (det_self.n_within != 0 && --det_self.n_within == 0)
+        sbt_lock_drop(&unwind_lock);
     return 0;
 }
 
 void det_mutex_forked(void) {
     unwind_lock = (struct sbt_lock){0};
+    det_self.n_within = 0;
 }
 
 /* ---- the interface ---- */
@@ -77,6 +81,8 @@ int det_mutex_lock(pthread_mutex_t *m) {
 }
 
 int det_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    if (SBT_UNLIKELY(det_self.unwinds))
+        return lock_within(m);
     det_take(DET_MUTEX_LOCK);
     object(sbt_mutex_of(m));
     int r = acquire(m, deadline);
@@ -86,6 +92,8 @@ int det_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline)
 
 int det_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
+    if (SBT_UNLIKELY(det_self.unwinds))
+        return lock_within(m);
     det_take(DET_MUTEX_TRYLOCK);
     object(mx);
     int r = mx->state != 0 ? EBUSY : 0;
