@@ -254,7 +254,7 @@ if [[ $(id -u) == 0 ]] && "${other[@]}" "$SUBJECT" >/dev/null 2>&1; then
     subutai record -o own/child.sbt -- "$SUBJECT" drops-in-child
     check "so is a child that does" info "$(echo own/child.*.sbt)" '.whole and .events > 20000'
     subutai record -o own/vfork.sbt -- "$SUBJECT" drops-in-vfork
-    check "a child whose child of vfork does: exit 0" is "$status $err" "0 "
+    check "a child that has it done by one of vfork: exit 0" is "$status $err" "0 "
     check "and it is recorded" info "$(echo own/vfork.*.sbt)" '.whole and .events > 20000'
 else
     skip "another user" "the test is not run by root, or that user cannot read it"
