@@ -6,7 +6,7 @@
  *
  * A program without real-time threads pays a load and a branch for each wait that queues. The library knows that a
  * program has some when the program starts under a real-time policy, or calls a function that gives one to a thread. It
- * does not notice a policy that another process sets (chrt -p).
+ * does not notice a policy that another process sets (chrt -p); sbt_priority_read, which asks the kernel, does.
  */
 #ifndef SBT_CORE_PRIORITY_H
 #define SBT_CORE_PRIORITY_H
