@@ -35,8 +35,9 @@ demo: deps-demo configure
 	bench/parsec/demo --build-dir $(abspath $(BUILD))
 
 # What deps-test has installed may be new to an older build directory, which then has fewer tests: it is looked for again.
-test: deps-test configure
-	@meson setup --reconfigure $(BUILD) >/dev/null
+test: deps-test
+	@test ! -f $(BUILD)/build.ninja || meson setup --reconfigure $(BUILD) >/dev/null
+	@$(MAKE) --no-print-directory configure
 	@tools/venv $(BUILD) & ninja -C $(BUILD) && wait && tests/run $(BUILD)
 
 # meson would rebuild as the user that called sudo and ask questions; `all` has built already.

@@ -13,11 +13,13 @@ enter_scratch subutai-command
 
 # run ARG...: any command, bounded; leaves $status, $out and $err.
 run() {
-    timeout -k 5 60 "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null
+    local limit
+    limit=$(stretched 60)
+    timeout -k 5 "$limit" "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null
     status=$?
     out=$(cat "$scratch/.out")
     err=$(cat "$scratch/.err")
-    ((status != 124)) || err="$err (ended after 60 s: a hang)"
+    ((status != 124)) || err="$err (ended after $limit s: a hang)"
 }
 
 # subutai ARG...

@@ -151,9 +151,10 @@ serve() {
     started+=("$server_pid")
 }
 
-# await SECONDS CMD... : until CMD succeeds; fails after SECONDS, or at once when the server is gone.
+# await SECONDS CMD... : until CMD succeeds; fails after SECONDS, stretched, or at once when the server is gone.
 await() {
-    local end=$((SECONDS + $1))
+    local end
+    end=$((SECONDS + $(stretched "$1")))
     shift
     until "$@" >/dev/null 2>&1; do
         if [ "$SECONDS" -ge "$end" ] || ! kill -0 "$server_pid" 2>/dev/null; then
@@ -180,9 +181,10 @@ check_start() {
     return 1
 }
 
-# check_stop TEXT LIMIT : SIGTERM ends the server within LIMIT seconds with status 0.
+# check_stop TEXT LIMIT : SIGTERM ends the server within LIMIT seconds, stretched, with status 0.
 check_stop() {
-    local text=$1 limit=$2 status
+    local text=$1 limit status
+    limit=$(stretched "$2")
     kill -TERM "$server_pid" 2>/dev/null
     if ! timeout "$limit" tail -s 0.02 --pid="$server_pid" -f /dev/null; then
         point 1 "$text"

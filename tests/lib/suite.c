@@ -5,7 +5,8 @@
  *
  * usage: program [-l] [TEST...]    (-l lists; without names all tests run; -TEST leaves one out)
  *
- * A test may take 60 s, or what CK_DEFAULT_TIMEOUT says; CK_TIMEOUT_MULTIPLIER, for emulators, multiplies either.
+ * A test may take 60 s, or what CK_DEFAULT_TIMEOUT says; CK_TIMEOUT_MULTIPLIER, for busy machines and emulators,
+ * multiplies either.
  */
 #include "suite.h"
 

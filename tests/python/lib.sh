@@ -54,15 +54,16 @@ lines() { # FILE
     wc -l 2>/dev/null <"$1" || echo 0
 }
 
-# await TEXT COMMAND...: until the command succeeds, at most 30 s.
+# await TEXT COMMAND...: until the command succeeds, at most 30 s, stretched.
 await() {
-    local text=$1 i
+    local text=$1 end
+    end=$((SECONDS + $(stretched 30)))
     shift
-    for ((i = 0; i < 600; i++)); do
+    while ((SECONDS < end)); do
         ! "$@" >/dev/null 2>&1 || return 0
         sleep 0.05
     done
-    echo "Bail out! $text: not within 30 s"
+    echo "Bail out! $text: not in time"
     exit 99
 }
 

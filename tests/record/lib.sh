@@ -24,7 +24,7 @@ record() {
     local wanted=$1 program=$2 check=$3 what=$4 status bad=0 trace
     shift 4
     rm -f ./*.sbt
-    timeout "$seconds" env "$@" "${variables[@]}" SUBUTAI_RECORD="$scratch/t.sbt" LD_PRELOAD="$preload" "${wrapper[@]}" \
+    timeout "$(stretched "$seconds")" env "$@" "${variables[@]}" SUBUTAI_RECORD="$scratch/t.sbt" LD_PRELOAD="$preload" "${wrapper[@]}" \
         "$dir/$program" "$what" >out 2>said
     status=$?
     [[ $status == "$wanted" ]] && is_clean

@@ -74,8 +74,12 @@ check "a program that goes on: what it finds, its errno, its checks, the end" is
     $'errno == 0 is false\nerrno is 33, not 0 (0)\n3 checks\nno further'
 check "FAIL ends it" is "$status" 134
 
+check "limits are stretched for busy machines" is "$(CK_TIMEOUT_MULTIPLIER=3 stretched 20)" 60
+CK_TIMEOUT_MULTIPLIER=10 run sh -c 'ps -o args= -p $PPID'
+check "those of programs, too" matches "$out" '^timeout -k 5 600 sh '
+
 # One point for each test; what failed is said behind it.
-export CK_DEFAULT_TIMEOUT=2
+export CK_DEFAULT_TIMEOUT=2 CK_TIMEOUT_MULTIPLIER=1
 run "$SUITE"
 suite=$out
 check "a suite with failures has status 1" is "$status" 1
@@ -105,7 +109,7 @@ run "$SUITE" -hangs -dies
 check "all but those" is "$status $(head -n 1 <<<"$out")" "1 1..11"
 run "$SUITE" no_such_test
 check "none of that name" is "$status $out" "1 Bail out! no such test"
-unset CK_DEFAULT_TIMEOUT
+unset CK_DEFAULT_TIMEOUT CK_TIMEOUT_MULTIPLIER
 
 # noticed TEXT COMMAND...: passes as it is, and fails where locks keep no thread out and timed waits end at once.
 noticed() {

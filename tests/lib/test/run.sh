@@ -13,6 +13,7 @@ while [ $# -gt 0 ]; do
     -C) dir=$2 ;;
     --suite) suite=$2 ;;
     --logbase) log=$2 ;;
+    --timeout-multiplier) patience=$2 ;;
     --list)
         printf "subutai:$suite / %s\n" one two three
         exit
@@ -25,6 +26,11 @@ result() { # NAME RESULT POINTS
         --args "subutai:$suite / $1" "$2" "$3" >>"$dir/meson-logs/$log.json"
 }
 [ "$SCENE" != empty ] || exit 0
+if [ "$SCENE" = beside ]; then
+    echo "$suite $CK_TIMEOUT_MULTIPLIER $patience" >>began
+    for _ in {1..100}; do [ "$(wc -l <began)" = 1 ] || break; sleep 0.1; done
+    [ "$(wc -l <began)" = 2 ] || result three FAIL 'not ok 1 - alone'
+fi
 result two OK $'ok 1\nok 2\n1..2'
 [ "$SCENE" != fails ] || result three FAIL $'not ok 1 - it rains\n# 3 mm\nok 2'
 [ "$SCENE" != 'lane killed' ] || kill -KILL "$PPID"
@@ -49,6 +55,9 @@ check "three lanes are added up" is "$last" "9 passed, 0 failed, 3 skipped"
 check "in the order of the parts" matches "$out" "\] bench.*\] lint.*\] posix.*\] done"
 runs whole --only unit --only unit
 check "a part that is asked for twice counts once" is "$last" "3 passed, 0 failed, 1 skipped"
+runs beside --only stress --only model
+check "stress does not wait for what only computes" is "$status" 0
+check "limits are stretched, and more so at a low priority" is "$(sort began | tr '\n' ' ')" "model 6 6 stress 3 3 "
 runs fails --only unit
 check "fails" is "$status" 1
 check "the test is counted" is "$last" "3 passed, 1 failed, 1 skipped"
