@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Depth-first search through all states of a system that is a block of bytes and a number of transitions. States seen
- * are known by a 64-bit hash: among ten million two would be taken for one with a probability of 3 in a million.
+ * Depth-first search through all states of a system that is a block of bytes and a number of transitions.
  */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
@@ -26,7 +25,7 @@ struct explored {
     const char *error; /* NULL: none. Otherwise the way to it was printed as TAP comments */
 };
 
-/* Ends the program with "Bail out!" if the states do not fit into a gigabyte. */
+/* States are remembered as seen.h says. */
 struct explored explore(const struct system *system, const void *first_state);
 
 #endif

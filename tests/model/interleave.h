@@ -26,8 +26,7 @@ struct interleave {
 
 /*
  * From `first` on. True if nothing is wrong in any state; false at the first that is, its path printed if `show`.
- * *n_states: how many different ones there were. States are remembered by a 64-bit fingerprint. Exits when out of
- * memory.
+ * *n_states: how many different ones there were, remembered as seen.h says.
  */
 bool interleave_walk(const struct interleave *what, const void *first, bool show, uint64_t *n_states);
 
