@@ -391,6 +391,8 @@ void det_give(uint32_t to);
 void det_wake_released(uint32_t number);
 /* If that thread sleeps until it has the turn, it wakes up, and waits on. */
 void det_wake_waiter(uint32_t number);
+/* The same even if it has been woken, as far as its word says. */
+void det_wake_again(uint32_t number);
 
 /* hints.c: the hint of this operation is carried out. False: the turn is still to be passed. */
 bool det_hints_pass(void);

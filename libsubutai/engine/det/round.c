@@ -11,8 +11,9 @@
  * | GIVEN  | it has been given the turn               | the thread that chose it            |
  *
  * The thread that passes the turn writes holder and then the word; a waiting thread writes the word and then reads
- * holder. All are sequentially consistent, so one of the two sees the other's. GIVEN may come late, when the thread has
- * seen holder already: then its next sleep ends at once, and it looks again.
+ * holder. All are sequentially consistent, so one of the two sees the other's. Both write the word by an exchange:
+ * qemu's user mode on x86-64 lets an aarch64 load with acquire go before a store with release. GIVEN may come late,
+ * when the thread has seen holder already: then its next sleep ends at once, and it looks again.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -62,6 +63,12 @@ void det_wake_waiter(uint32_t number) {
     uint32_t *word = word_of(number), asleep = ASLEEP;
     if (__atomic_compare_exchange_n(word, &asleep, AWAKE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         sbt_wake(word, 1);
+}
+
+void det_wake_again(uint32_t number) {
+    uint32_t *word = word_of(number);
+    __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
+    sbt_wake(word, 1);
 }
 
 static bool has_turn(uint32_t number) {
@@ -235,7 +242,7 @@ static void wait_for_turn(struct turn_wait *w) {
     if (w->wait->deadline == NULL)
         spin_for_turn(w);
     while (!must_look(w)) {
-        __atomic_store_n(word, ASLEEP, __ATOMIC_SEQ_CST);
+        (void)__atomic_exchange_n(word, ASLEEP, __ATOMIC_SEQ_CST);
         if (must_look(w))
             break;
         sleep_once(w, word);
