@@ -111,7 +111,7 @@ runs 100 -- counters
 check "with a seed: one schedule and one output in 100 runs" one_inside
 check "with a seed: another one than without" test "$out" != "$counters"
 seeded=$out
-extra=(--engine det:seed=7,stall=wait)
+extra=(--engine 'det:seed=7,stall=wait')
 runs 1 -- counters
 check "the same when the seed is the engine's setting" is "$out" "$seeded"
 for ((seed = 1; seed <= 50; seed++)); do
