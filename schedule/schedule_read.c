@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "schedule_read.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "schedule_input.h"
 
 struct place {
     uint32_t module;
     uint64_t offset;
 };
 
-enum { BUFFER = 1 << 16 };
-
 struct schedule_log {
-    char *path;
-    int fd;
-    int read_error;      /* errno value; 0: none */
-    size_t n_bytes, at;  /* of the file */
-    size_t from, n_here; /* the part of it that is in `buffer` */
-    uint8_t buffer[BUFFER];
+    struct schedule_input in;
+    size_t at; /* of the file */
     struct schedule_header header;
     struct schedule_totals totals;
     struct schedule_hints hints;
@@ -44,69 +36,26 @@ static bool fail(const struct schedule_log *log, size_t at, char **error, const 
     va_start(list, format);
     vsnprintf(what, sizeof what, format, list);
     va_end(list);
-    if (asprintf(error, "'%s': byte %zu: %s", log->path, at, what) < 0)
+    if (asprintf(error, "'%s': byte %zu: %s", log->in.path, at, what) < 0)
         *error = NULL;
     return false;
 }
 
 /* ---- opening ---- */
 
-static bool open_file(struct schedule_log *log, char **error) {
-    struct stat st;
-    const char *why = NULL;
-    log->fd = open(log->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (log->fd < 0 || fstat(log->fd, &st) != 0)
-        why = strerror(errno);
-    else if (!S_ISREG(st.st_mode))
-        why = "no regular file (legal: a schedule log)";
-    else if (st.st_size == 0)
-        why = "the file is empty: its process could not write it (legal: a schedule log)";
-    else
-        log->n_bytes = (size_t)st.st_size;
-    if (why != NULL && asprintf(error, "'%s': %s", log->path, why) < 0)
-        *error = NULL;
-    return why == NULL;
-}
-
-/*
- * The byte at that place of the file, or -1: there is none. The file is not mapped: its process may be at work, and cut
- * the file to its size now, or another process may shorten it. Then the log is cut there.
- */
-static int byte_at(struct schedule_log *log, size_t at) {
-    if (at >= log->n_bytes)
-        return -1;
-    if (at - log->from >= log->n_here) {
-        ssize_t n;
-        while ((n = pread(log->fd, log->buffer, sizeof log->buffer, (off_t)at)) < 0 && errno == EINTR)
-            ;
-        if (n <= 0) {
-            log->read_error = n < 0 ? errno : 0;
-            log->n_bytes = at;
-            return -1;
-        }
-        log->from = at;
-        log->n_here = (size_t)n;
-    }
-    return log->buffer[at - log->from];
-}
-
 /* The next n bytes; false: there are not so many. */
-static bool copy(struct schedule_log *log, void *to, size_t n) {
-    for (size_t i = 0; i < n; i++, log->at++) {
-        int byte = byte_at(log, log->at);
-        if (byte < 0)
-            return false;
-        ((uint8_t *)to)[i] = (uint8_t)byte;
-    }
-    return true;
+static bool copy_next(struct schedule_log *log, void *to, size_t n) {
+    size_t copied = schedule_input_copy(&log->in, log->at, to, n);
+    log->at += copied;
+    return copied == n;
 }
 
 static bool read_header(struct schedule_log *log, char **error) {
     struct schedule_header *h = &log->header;
-    bool is_whole = copy(log, h, sizeof *h);
+    bool is_whole = copy_next(log, h, sizeof *h);
     size_t n = log->at;
-    if (log->read_error != 0)
-        return fail(log, n, error, "%s", strerror(log->read_error));
+    if (log->in.read_error != 0)
+        return fail(log, n, error, "%s", strerror(log->in.read_error));
     if (n < sizeof h->magic || memcmp(h->magic, SCHEDULE_MAGIC, sizeof h->magic) != 0)
         return fail(log, 0, error,
                     "not a schedule log (legal: what subutai run --engine det --schedule FILE has written)");
@@ -123,13 +72,11 @@ static bool read_header(struct schedule_log *log, char **error) {
 struct schedule_log *schedule_open(const char *path, char **error) {
     struct schedule_log *log = calloc(1, sizeof *log);
     *error = NULL;
-    if (log == NULL || (log->path = strdup(path)) == NULL) {
+    if (log == NULL) {
         *error = strdup("out of memory");
-        free(log);
         return NULL;
     }
-    log->fd = -1;
-    if (open_file(log, error) && read_header(log, error)) {
+    if (schedule_input_open(&log->in, path, error) && read_header(log, error)) {
         schedule_rewind(log);
         return log;
     }
@@ -153,11 +100,9 @@ void schedule_rewind(struct schedule_log *log) {
 
 void schedule_close(struct schedule_log *log) {
     forget_tables(log);
-    if (log->fd >= 0)
-        close(log->fd);
+    schedule_input_close(&log->in);
     free(log->modules);
     free(log->sites);
-    free(log->path);
     free(log);
 }
 
@@ -167,7 +112,8 @@ static bool get(struct schedule_log *log, uint64_t most, uint64_t *number, char 
     size_t begin = log->at;
     *number = 0;
     int byte = 0;
-    for (unsigned shift = 0; shift < 7 * SCHEDULE_MAX_NUMBER && (byte = byte_at(log, log->at)) >= 0; shift += 7) {
+    for (unsigned shift = 0; shift < 7 * SCHEDULE_MAX_NUMBER && (byte = schedule_input_byte(&log->in, log->at)) >= 0;
+         shift += 7) {
         log->at++;
         if (shift == 63 && byte > 1)
             break;
@@ -207,7 +153,7 @@ static bool get_module(struct schedule_log *log, char **error) {
     void *array = log->modules;
     if (!get(log, SCHEDULE_MAX_PATH, &n, error))
         return false;
-    if (n > log->n_bytes - log->at)
+    if (n > log->in.n_bytes - log->at)
         return fail(log, log->at, error, "the log is cut in a path");
     if (!grow(log, &array, log->n_modules, sizeof *log->modules, error))
         return false;
@@ -216,7 +162,7 @@ static bool get_module(struct schedule_log *log, char **error) {
     if (path == NULL)
         return fail(log, log->at, error, "out of memory");
     log->modules[log->n_modules++] = path;
-    return copy(log, path, n) || fail(log, log->at, error, "the log is cut in a path");
+    return copy_next(log, path, n) || fail(log, log->at, error, "the log is cut in a path");
 }
 
 static bool get_site(struct schedule_log *log, char **error) {
@@ -252,9 +198,10 @@ static bool get_time(struct schedule_log *log, char **error) {
 static bool get_totals(struct schedule_log *log, char **error) {
     size_t begin = log->at;
     int byte;
-    if (!copy(log, &log->totals, sizeof log->totals))
+    if (!copy_next(log, &log->totals, sizeof log->totals))
         return fail(log, begin, error, "the log is cut in its totals");
-    for (size_t at = log->at; (byte = byte_at(log, at)) >= 0; at++) /* zeros stay if the file was moved meanwhile */
+    for (size_t at = log->at; (byte = schedule_input_byte(&log->in, at)) >= 0;
+         at++) /* zeros stay if the file was moved meanwhile */
         if (byte != 0)
             return fail(log, at, error, "the log goes on behind its totals");
     if (log->totals.hash != log->hash)
@@ -269,7 +216,7 @@ static bool get_totals(struct schedule_log *log, char **error) {
 static bool get_rest(struct schedule_log *log, struct schedule_event *e, char **error) {
     uint64_t number;
     for (;;) {
-        int kind = byte_at(log, log->at);
+        int kind = schedule_input_byte(&log->in, log->at);
         if (kind != SCHEDULE_OBJECT && kind != SCHEDULE_OTHER)
             return true;
         log->at++;
@@ -344,7 +291,7 @@ static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_ev
 bool schedule_next(struct schedule_log *log, struct schedule_event *event, char **error) {
     int kind;
     *error = NULL;
-    while (!log->has_totals && !log->is_full && (kind = byte_at(log, log->at)) > SCHEDULE_CUT) {
+    while (!log->has_totals && !log->is_full && (kind = schedule_input_byte(&log->in, log->at)) > SCHEDULE_CUT) {
         bool is_well = true;
         log->at++;
         switch (kind) {
@@ -378,7 +325,7 @@ bool schedule_next(struct schedule_log *log, struct schedule_event *event, char 
         if (!is_well)
             return false;
     }
-    return log->read_error != 0 && fail(log, log->at, error, "%s", strerror(log->read_error));
+    return log->in.read_error != 0 && fail(log, log->at, error, "%s", strerror(log->in.read_error));
 }
 
 /* ---- what it says ---- */
@@ -404,7 +351,7 @@ uint64_t schedule_place(const struct schedule_log *log) {
 }
 
 uint64_t schedule_bytes(const struct schedule_log *log) {
-    return log->n_bytes;
+    return log->in.n_bytes;
 }
 
 char *schedule_site(const struct schedule_log *log, uint32_t site) {

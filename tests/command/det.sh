@@ -110,6 +110,10 @@ extra=(--seed 7)
 runs 100 -- counters
 check "with a seed: one schedule and one output in 100 runs" one_inside
 check "with a seed: another one than without" test "$out" != "$counters"
+seeded=$out
+extra=(--engine 'det:seed=7,stall=wait')
+runs 1 -- counters
+check "the same when the seed is the engine's setting" is "$out" "$seeded"
 for ((seed = 1; seed <= 50; seed++)); do
     run "$SUBUTAI" run --engine det --seed "$seed" -- "$ORDERED" counters
     echo "$out"
@@ -152,6 +156,10 @@ done >ends
 check "also if no thread waits for the turn but one that slept when it was woken" is "$(sort -u ends)" "0 done"
 run timeout 20 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" signals
 check "nor do signals put it off" is "$status $out" "0 done"
+for way in wait release; do
+    run timeout 20 "$SUBUTAI" run --engine det --stall $way --spin-ns 0 -- "$ORDERED" lost
+    check "a thread that a wake-up has not reached is woken again ($way)" matches "$status $out" '^0 (done|no filters here)$'
+done
 run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
 check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
 run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" restarts

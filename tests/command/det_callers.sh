@@ -272,9 +272,12 @@ END
     $CC -O2 -fPIC -shared -DSIZE=960 plug.c -o large.so && $CC -O2 -fPIC -shared -DSIZE=200 plug.c -o small.so &&
         $CC -O2 -rdynamic -pthread unload.c -o unload
 } || exit 99
-rm -f log
-run timeout 30 "$SUBUTAI" run --engine det --schedule log --schedule-callers 3 -- ./unload
-check "code that is where other code was" matches "$status $out" '^0 (the same|another) place$'
+for _ in 1 2 3; do # where a library lies is the system's choice
+    rm -f log
+    run timeout 60 "$SUBUTAI" run --engine det --schedule log --schedule-callers 3 -- ./unload
+    [[ $status == 0 && $out == "another place" ]] || break
+done
+check "code that is where other code was" is "$status $out" "0 the same place"
 
 # Then libgcc, up to version 12, takes a mutex to unwind.
 cat >registered.c <<'END'
@@ -314,7 +317,7 @@ for words in '--schedule log --schedule-callers 0' '--schedule log --schedule-ca
     rm -f log
     printf '%s\n' 'subutai-hints 1' 'keep-turn work (registered)<main (registered)' >some.hints
     # shellcheck disable=SC2086 # words
-    run timeout 10 "$SUBUTAI" run --engine det $words -- ./registered
+    run timeout 60 "$SUBUTAI" run --engine det $words -- ./registered
     check "a program with frames of its own, ${words%% *}" is "$status $out" "0 done"
 done
 

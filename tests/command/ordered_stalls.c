@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads wait for a plain variable that another one writes, which waits for the turn. */
+/* Threads wait for a plain variable that another one writes, which waits for the turn; a wake-up is lost. */
+#include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "ordered.h"
@@ -85,5 +91,49 @@ int stalled_by_signals(void) {
     }
     pthread_join(thread, NULL);
     puts("done");
+    return 0;
+}
+
+/* The C library's own: the library does not see that there is a filter, and may make its fences. */
+static long (*raw_syscall)(long number, ...);
+
+static bool lose_wakes(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, FUTEX_CMD_MASK),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAKE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    return raw_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           raw_syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* None of its wake-ups comes: main has the turn when this ends, and does not know it. */
+static void *sleepy_waker(void *has_filter) {
+    *(bool *)has_filter = lose_wakes();
+    return NULL;
+}
+
+static void *yielder(void *unused) {
+    while (atomic_load(&flag) == 0)
+        sched_yield();
+    return unused;
+}
+
+int stalled_by_lost_wake(void) {
+    pthread_t waits, loses;
+    bool has_filter;
+    void *libc = dlopen("libc.so.6", RTLD_LAZY);
+    *(void **)&raw_syscall = dlsym(libc, "syscall");
+    pthread_create(&waits, NULL, yielder, NULL);
+    pthread_create(&loses, NULL, sleepy_waker, &has_filter);
+    pthread_join(loses, NULL);
+    atomic_store(&flag, 1);
+    pthread_join(waits, NULL);
+    puts(has_filter ? "done" : "no filters here");
     return 0;
 }

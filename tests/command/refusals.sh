@@ -13,6 +13,11 @@ refuses "run: unknown option '-x'" run -x -- true
 refuses "run: unknown option '--no-engine'" run --no-engine -- true
 refuses "run: engine: unknown value 'fast' \(legal: glibc, direct" run --engine fast -- true
 refuses "run: engine: unknown value ''" run --engine= -- true
+refuses "run: engine: unknown value 'fast' \(legal: glibc, direct" run --engine fast:seed=7 -- true
+refuses "run: --engine: seed: not a number: 'x' \(legal: 0 to" run --engine det:seed=x -- true
+refuses "run: --engine: unknown setting 'sed' \(legal: verbose, " run --engine det:sed=7 -- true
+refuses "run: --engine: 'seed' is not a setting \(legal: OPTION=VALUE\)" run --engine det:seed -- true
+refuses "run: --engine: '' is not a setting" run --engine det: -- true
 refuses "run: spin-ns: value out of range '1000001' \(legal: 0 to 1000000\)" run --spin-ns 1000001 -- true
 refuses "run: yields: not a number: 'many' \(legal: 0 to 100000\)" run --yields=many -- true
 refuses "run: verbose: .*'-1' \(legal: 0 to 3\)" run --verbose -1 -- true

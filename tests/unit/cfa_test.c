@@ -8,6 +8,17 @@
 #include "os/cfa.h"
 
 enum { RSP = 7, RBP = 6, FUNCTION = 0x1000, ROOM = 256 };
+/* DWARF's instructions, DW_CFA_*. */
+enum {
+    ADVANCE = 0x40, /* | bytes */
+    ADVANCE1 = 0x02,
+    REMEMBER = 0x0a,
+    RESTORE = 0x0b,
+    CFA = 0x0c,
+    CFA_REGISTER = 0x0d,
+    CFA_OFFSET = 0x0e,
+    CFA_EXPRESSION = 0x0f
+};
 
 static uint8_t bytes[ROOM];
 static size_t n, entry; /* of the FDE */
@@ -16,9 +27,14 @@ static void put(unsigned byte) {
     bytes[n++] = (uint8_t)byte;
 }
 
+static void put_all(const void *from, size_t size) {
+    if (size != 0)
+        memcpy(bytes + n, from, size);
+    n += size;
+}
+
 static void put_word(uint32_t word) {
-    memcpy(bytes + n, &word, sizeof word);
-    n += sizeof word;
+    put_all(&word, sizeof word);
 }
 
 /* The length of what begins there: all up to here. */
@@ -63,59 +79,35 @@ static uint32_t at(uintptr_t address) {
 }
 
 TEST(cfa__is_that_of_the_row_before_the_return_address) {
+    static const uint8_t rows[] = {ADVANCE | 1, CFA_OFFSET, 16, ADVANCE1, 200, CFA_OFFSET, 0x90, 3}; /* 400 */
     begin("zR");
-    put(0x41); /* a byte on */
-    put(0x0e);
-    put(16);
-    put(0x02); /* 200 bytes on */
-    put(200);
-    put(0x0e);
-    put(0x90); /* 400 */
-    put(3);
+    put_all(rows, sizeof rows);
     ck_assert_uint_eq(at(FUNCTION + 1), 8); /* the call ends where the next row begins */
     ck_assert_uint_eq(at(FUNCTION + 2), 16);
     ck_assert_uint_eq(at(FUNCTION + 201), 16);
     ck_assert_uint_eq(at(FUNCTION + 202), 400);
 }
 
-TEST(cfa__of_a_frame_pointer_or_an_expression_is_not_fixed) {
+/* The frames of the first rows, from the first byte on. */
+static void check_rows(const uint8_t *rows, size_t size, const uint32_t *frames, size_t n_frames) {
     begin("zR");
-    put(0x41);
-    put(0x0d); /* def_cfa_register */
-    put(RBP);
-    put(0x41);
-    put(0x0c);
-    put(RSP);
-    put(32);
-    put(0x41);
-    put(0x0f);
-    put(2);
-    put(0x77);
-    put(0x08);
-    put(0x41);
-    put(0x0c);
-    put(RSP);
-    put(8);
-    ck_assert_uint_eq(at(FUNCTION + 1), 8);
-    ck_assert_uint_eq(at(FUNCTION + 2), 0);
-    ck_assert_uint_eq(at(FUNCTION + 3), 32);
-    ck_assert_uint_eq(at(FUNCTION + 4), 0);
-    ck_assert_uint_eq(at(FUNCTION + 5), 8);
+    put_all(rows, size);
+    for (size_t i = 0; i < n_frames; i++)
+        ck_assert_uint_eq(at(FUNCTION + 1 + i), frames[i]);
+}
+
+TEST(cfa__of_a_frame_pointer_or_an_expression_is_not_fixed) {
+    static const uint8_t rows[] = {
+        ADVANCE | 1, CFA_REGISTER, RBP,  ADVANCE | 1, CFA, RSP, 32, ADVANCE | 1, CFA_EXPRESSION,
+        2,           0x77,         0x08, ADVANCE | 1, CFA, RSP, 8};
+    static const uint32_t frames[] = {8, 0, 32, 0, 8};
+    check_rows(rows, sizeof rows, frames, 5);
 }
 
 TEST(cfa__remembered_rows_come_back) {
-    begin("zR");
-    put(0x0e);
-    put(24);
-    put(0x0a);
-    put(0x41);
-    put(0x0e);
-    put(8);
-    put(0x41);
-    put(0x0b);
-    ck_assert_uint_eq(at(FUNCTION + 1), 24);
-    ck_assert_uint_eq(at(FUNCTION + 2), 8);
-    ck_assert_uint_eq(at(FUNCTION + 3), 24);
+    static const uint8_t rows[] = {CFA_OFFSET, 24, REMEMBER, ADVANCE | 1, CFA_OFFSET, 8, ADVANCE | 1, RESTORE};
+    static const uint32_t frames[] = {24, 8, 24};
+    check_rows(rows, sizeof rows, frames, 3);
 }
 
 TEST(cfa__instructions_for_other_registers_are_passed_over) {
@@ -123,44 +115,31 @@ TEST(cfa__instructions_for_other_registers_are_passed_over) {
                                      0x07, 0x03, 0x08, 0x03, 0x09, 0x03, 0x05, 0x10, 0x03, 0x02,
                                      0x77, 0x08, 0x16, 0x03, 0x01, 0x77, 0x2e, 0x10};
     begin("zR");
-    memcpy(bytes + n, others, sizeof others);
-    n += sizeof others;
-    put(0x0e);
+    put_all(others, sizeof others);
+    put(CFA_OFFSET);
     put(48);
     ck_assert_uint_eq(at(FUNCTION + 9), 48);
 }
 
+static void check_refused(const char *augmentation, const uint8_t *instructions, size_t size) {
+    begin(augmentation);
+    put_all(instructions, size);
+    ck_assert_uint_eq(at(FUNCTION + 9), 0);
+}
+
 TEST(cfa__what_is_not_known_is_refused) {
-    static const unsigned unknown[] = {0x01, 0x11, 0x12, 0x17, 0x3f};
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
-        begin("zR");
-        put(unknown[i]);
-        ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    }
-    begin("zRS"); /* of a signal: its address is no return address */
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    begin("xR");
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    begin("zR");
-    put(0x0b); /* nothing has been remembered */
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    begin("zR");
-    for (int i = 0; i < 20; i++)
-        put(0x0a);
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    begin("zR");
-    put(0x0e); /* the number is cut */
-    put(0x80);
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    begin("zR");
-    put(0x10); /* the block is longer than the table */
-    put(3);
-    put(100);
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
-    begin("zR");
-    put(0x0e); /* no room for a return address */
-    put(0);
-    ck_assert_uint_eq(at(FUNCTION + 9), 0);
+    static const uint8_t unknown[] = {0x01, 0x11, 0x12, 0x17, 0x3f};
+    for (size_t i = 0; i < sizeof unknown; i++)
+        check_refused("zR", &unknown[i], 1);
+    check_refused("zRS", NULL, 0); /* of a signal: its address is no return address */
+    check_refused("xR", NULL, 0);
+    check_refused("zR", &(const uint8_t){RESTORE}, 1); /* nothing has been remembered */
+    uint8_t deep[20];
+    memset(deep, REMEMBER, sizeof deep);
+    check_refused("zR", deep, sizeof deep);
+    check_refused("zR", (const uint8_t[]){CFA_OFFSET, 0x80}, 2); /* the number is cut */
+    check_refused("zR", (const uint8_t[]){0x10, 3, 100}, 3);     /* the block is longer than the table */
+    check_refused("zR", (const uint8_t[]){CFA_OFFSET, 0}, 2);    /* no room for a return address */
 }
 
 #if defined(__x86_64__)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine_spec.h"
+
 void settings_set(struct settings *settings, const struct sbt_option *option, const char *context, const char *text) {
     union sbt_option_value value;
     char error[512];
@@ -59,7 +61,10 @@ static bool library_option(struct args *args, const char *word, const char *name
         const char *text = option->bare_text != NULL && attached == NULL
                                ? option->bare_text
                                : take_value(args, word, attached, option->metavar);
-        settings_set(args->settings, option, context, text);
+        if (option == &sbt_option_table[SBT_OPT_ENGINE])
+            engine_spec_set(args, text);
+        else
+            settings_set(args->settings, option, context, text);
         return true;
     }
     if (strncmp(name, "no-", 3) != 0 || (option = sbt_option_find(name + 3)) == NULL || option->kind != SBT_OPTION_BOOL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses --engines; see engine_spec.h. */
+/* Parses --engines, and --engine with settings; see engine_spec.h. */
 #include "engine_spec.h"
 
 #include <stdio.h>
@@ -53,13 +53,14 @@ static void start_engine(const struct args *args, struct engine_spec *c, char *n
     cmd_refuse("%s: --engines: unknown engine '%s' (legal: %s)", args->command->name, name, legal);
 }
 
-_Noreturn static void refuse_setting(const struct args *args, const char *key) {
+/* `what`: "--engines" or "--engine". */
+_Noreturn static void refuse_setting(const struct args *args, const char *what, const char *key) {
     char legal[1024];
     size_t n = 0;
     for (size_t i = 0; i < SBT_N_OPTIONS && n < sizeof legal; i++)
         if (i != SBT_OPT_ENGINE)
             n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n > 0 ? ", " : "", sbt_option_table[i].name);
-    cmd_refuse("%s: --engines: unknown setting '%s' (legal: %s)", args->command->name, key, legal);
+    cmd_refuse("%s: %s: unknown setting '%s' (legal: %s)", args->command->name, what, key, legal);
 }
 
 /* Is `key` the rest of `name` after a dash? */
@@ -69,7 +70,7 @@ static bool is_last_part(const char *key, const char *name) {
 }
 
 /* The option that `key` names: by its whole name, or by the last part of the name if no other option ends in it. */
-static const struct sbt_option *find_setting(const struct args *args, const char *key) {
+static const struct sbt_option *find_setting(const struct args *args, const char *what, const char *key) {
     const struct sbt_option *found = sbt_option_find(key);
     char legal[1024];
     size_t n_found = 0, n = 0;
@@ -78,25 +79,29 @@ static const struct sbt_option *find_setting(const struct args *args, const char
             n += (size_t)snprintf(legal + n, sizeof legal - n, "%s%s", n_found++ > 0 ? ", " : "",
                                   sbt_option_table[i].name);
     if (n_found > 1)
-        cmd_refuse("%s: --engines: setting '%s' can be more than one option (legal: %s)", args->command->name, key,
+        cmd_refuse("%s: %s: setting '%s' can be more than one option (legal: %s)", args->command->name, what, key,
                    legal);
     if (n_found == 1)
         found = sbt_option_find(legal);
     if (found == NULL || found == &sbt_option_table[SBT_OPT_ENGINE])
-        refuse_setting(args, key);
+        refuse_setting(args, what, key);
     return found;
 }
 
-static void add_setting(const struct args *args, struct engine_spec *c, char *setting) {
+static void set(const struct args *args, const char *what, struct settings *settings, char *setting) {
     char *value = strchr(setting, '=');
     if (value == NULL)
-        cmd_refuse("%s: --engines: '%s' is not a setting (legal: OPTION=VALUE)", args->command->name, setting);
-    if (c->native)
-        cmd_refuse("%s: --engines: native takes no settings", args->command->name);
+        cmd_refuse("%s: %s: '%s' is not a setting (legal: OPTION=VALUE)", args->command->name, what, setting);
     *value++ = '\0';
     char context[64];
-    snprintf(context, sizeof context, "%s: --engines: ", args->command->name);
-    settings_set(&c->settings, find_setting(args, setting), context, value);
+    snprintf(context, sizeof context, "%s: %s: ", args->command->name, what);
+    settings_set(settings, find_setting(args, what, setting), context, value);
+}
+
+static void add_setting(const struct args *args, struct engine_spec *c, char *setting) {
+    if (c->native)
+        cmd_refuse("%s: --engines: native takes no settings", args->command->name);
+    set(args, "--engines", &c->settings, setting);
 }
 
 size_t engine_specs_parse(const struct args *args, const char *text, struct engine_spec list[static MAX_ENGINE_SPECS]) {
@@ -124,6 +129,14 @@ size_t engine_specs_parse(const struct args *args, const char *text, struct engi
         n++;
     }
     return n;
+}
+
+void engine_spec_set(const struct args *args, const char *text) {
+    char *rest = cmd_format("%s", text), *name = strsep(&rest, ":"), *setting, context[64]; /* kept, as above */
+    snprintf(context, sizeof context, "%s: ", args->command->name);
+    settings_set(args->settings, &sbt_option_table[SBT_OPT_ENGINE], context, name);
+    while ((setting = strsep(&rest, ",")) != NULL)
+        set(args, "--engine", args->settings, setting);
 }
 
 void engine_specs_refuse_engine(const struct args *args) {

@@ -8,6 +8,8 @@
  * table, a short name for one with settings (delegate-combine, delegate-server), or "native": no preload at all. OPTION
  * is the name of any option but the engine. The part of the name behind a dash suffices if no other name ends with it:
  * "scale" stands for "time-scale".
+ *
+ * --engine = NAME [":" setting {"," setting}], with a NAME of the option table.
  */
 #ifndef CMD_ENGINE_SPEC_H
 #define CMD_ENGINE_SPEC_H
@@ -23,6 +25,9 @@ struct engine_spec {
 };
 
 size_t engine_specs_parse(const struct args *args, const char *text, struct engine_spec list[static MAX_ENGINE_SPECS]);
+
+/* The value of --engine: the engine and each setting are as if they were options. */
+void engine_spec_set(const struct args *args, const char *text);
 
 /* Refuse `--engine`, which has no meaning where --engines is given. */
 void engine_specs_refuse_engine(const struct args *args);

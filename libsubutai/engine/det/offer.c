@@ -86,7 +86,7 @@ static bool await(uint32_t number) {
     static const struct det_wait wait = {.tag = TURN_EXACT, .goes_on = true, .is_offer = true};
     bool is_here;
     do {
-        is_here = det_await_served(&wait);
+        is_here = det_await_woken(&wait, number, det_round->generation);
         det_look_at_offer();
     } while (is_here && det_self.offers != 0 && !det_is_released(number) &&
              __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != number);

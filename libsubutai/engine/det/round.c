@@ -11,8 +11,9 @@
  * | GIVEN  | it has been given the turn               | the thread that chose it            |
  *
  * The thread that passes the turn writes holder and then the word; a waiting thread writes the word and then reads
- * holder. All are sequentially consistent, so one of the two sees the other's. GIVEN may come late, when the thread has
- * seen holder already: then its next sleep ends at once, and it looks again.
+ * holder. All are sequentially consistent, so one of the two sees the other's. Both write the word by an exchange:
+ * qemu's user mode on x86-64 lets an aarch64 load with acquire go before a store with release. GIVEN may come late,
+ * when the thread has seen holder already: then its next sleep ends at once, and it looks again.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -62,6 +63,12 @@ void det_wake_waiter(uint32_t number) {
     uint32_t *word = word_of(number), asleep = ASLEEP;
     if (__atomic_compare_exchange_n(word, &asleep, AWAKE, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         sbt_wake(word, 1);
+}
+
+void det_wake_again(uint32_t number) {
+    uint32_t *word = word_of(number);
+    __atomic_store_n(word, AWAKE, __ATOMIC_SEQ_CST);
+    sbt_wake(word, 1);
 }
 
 static bool has_turn(uint32_t number) {
@@ -147,7 +154,7 @@ static bool must_look_again(const struct turn_wait *w) {
 
 /* Without the turn. */
 static bool may_go_on(const struct turn_wait *w) {
-    return w->wait->goes_on && det_is_released(w->number);
+    return det_may_go_on(w->wait, w->number);
 }
 
 /* A handler may have run before, and have changed each of these. */
@@ -235,7 +242,7 @@ static void wait_for_turn(struct turn_wait *w) {
     if (w->wait->deadline == NULL)
         spin_for_turn(w);
     while (!must_look(w)) {
-        __atomic_store_n(word, ASLEEP, __ATOMIC_SEQ_CST);
+        (void)__atomic_exchange_n(word, ASLEEP, __ATOMIC_SEQ_CST);
         if (must_look(w))
             break;
         sleep_once(w, word);
@@ -306,9 +313,9 @@ void det_take_slow(void) {
     } while (!take_turn(&w));
 }
 
-bool det_await_served(const struct det_wait *wait) {
+bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t generation) {
     struct turn_wait w = {
-        .number = det_self.offers - 1, .generation = det_round->generation, .wait = wait, .is_blocked = true};
+        .number = number, .generation = generation, .wait = wait, .deadline = wait->deadline, .is_blocked = true};
     return take_turn(&w);
 }
 
@@ -351,136 +358,4 @@ void det_wait_serially(void) {
     if (det_self.number != DET_NO_NUMBER)
         take_turn(&w);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
-}
-
-/* ---- blocking ---- */
-
-static bool is_enabled(void) {
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    pthread_setcancelstate(state, NULL);
-    return state == PTHREAD_CANCEL_ENABLE;
-}
-
-/* A cancellation that came before the wait. */
-static bool is_cancelled(void) {
-    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting &&
-           is_enabled();
-}
-
-void det_cancel_has_acted(void) {
-    det_self.is_exiting = true;
-}
-
-/* If pthread_testcancel returns, the thread ends already. */
-void det_take_cancelable(enum det_op op) {
-    for (;;) {
-        pthread_testcancel();
-        det_take(op);
-        if (!is_cancelled())
-            return;
-        det_pass();
-        pthread_testcancel();
-        det_self.is_exiting = true;
-    }
-}
-
-static uint64_t due_of(const struct det_wait *wait) {
-    return wait->turns != 0         ? det_round->turn.now + wait->turns * TURN_NS
-           : wait->deadline == NULL ? TURN_NEVER
-           : wait->ns != 0          ? det_round->turn.now + wait->ns
-                                    : det_logical(wait->deadline);
-}
-
-/* How the wait has ended is part of the schedule. */
-static void resume(enum turn_reason reason) {
-    struct det_round *r = det_round;
-    r->hash = schedule_hash_resume(r->hash, det_self.number, (enum schedule_reason)reason);
-    if (det_is_watched())
-        det_watch_resume(reason);
-}
-
-/* A wait in a handler does not hide from the interrupted one that a handler has run. */
-static bool begin_to_look(const struct det_wait *wait) {
-    bool had_handled = det_self.has_handled;
-    det_self.has_handled = false;
-    if (!wait->looks_again)
-        return had_handled;
-    det_self.is_restarted = false;
-    sbt_self.waiter = (struct sbt_waiter *)(void *)&det_self; /* for sbt_handlers_interrupt, which does not look */
-    return had_handled;
-}
-
-static void end_to_look(const struct det_wait *wait, bool had_handled) {
-    if (wait->looks_again)
-        sbt_self.waiter = NULL;
-    det_self.has_handled = had_handled;
-}
-
-enum turn_reason det_block(const void *key, const struct det_wait *wait) {
-    struct det_round *r = det_round;
-    struct turn_wait w = {.number = det_self.number,
-                          .generation = r->generation,
-                          .wait = wait,
-                          .deadline = wait->deadline,
-                          .is_blocked = true};
-    struct det_aside aside;
-    int type;
-    if (wait->can_cancel && is_cancelled())
-        return TURN_CANCELLED;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
-    uint64_t due = due_of(wait);
-    uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
-    det_self.n_inner = 0;
-    det_self.last_ns = r->turn.now;
-    bool had_handled = begin_to_look(wait);
-    det_stand_aside(&aside);
-    sbt_lock_take(&r->lock);
-    turn_block(&r->turn, (uintptr_t)key, due, wait->tag, can_cancel);
-    if (wait->turns != 0)
-        turn_soften(&r->turn);
-    r->turn.thread[w.number].bits = wait->bits;
-    __atomic_store_n(&r->thread[w.number].release, wait->goes_on ? DET_GOES_ON : DET_NEEDS_TURN, __ATOMIC_RELAXED);
-    uint32_t next = turn_pass(&r->turn);
-    sbt_lock_drop(&r->lock);
-    __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
-    if (next != w.number)
-        det_give(next);
-    bool has_it = take_turn(&w);
-    end_to_look(wait, had_handled);
-    det_self.n_inner = n_inner;
-    pthread_setcanceltype(type, NULL);
-    if (!has_it) { /* in a child: it looks again */
-        det_take_slow();
-        return TURN_WOKEN;
-    }
-    det_come_back(&aside);
-    if (may_go_on(&w)) {
-        det_go_on();
-        return TURN_WOKEN;
-    }
-    enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
-    resume(reason);
-    if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
-        det_sleep_off(wait->deadline);
-    return reason;
-}
-
-uint32_t det_wake(const void *key, uint32_t n) {
-    struct det_round *r = det_round;
-    if (__atomic_load_n(&r->turn.queue[turn_queue_of((uintptr_t)key)].first, __ATOMIC_RELAXED) == 0)
-        return 0; /* only the holder adds to a queue */
-    sbt_lock_take(&r->lock);
-    n = turn_wake(&r->turn, (uintptr_t)key, n);
-    sbt_lock_drop(&r->lock);
-    return n;
-}
-
-uint32_t det_waiting(const void *key, uint8_t tag) {
-    struct det_round *r = det_round;
-    sbt_lock_take(&r->lock);
-    uint32_t n = turn_waiting(&r->turn, (uintptr_t)key, tag);
-    sbt_lock_drop(&r->lock);
-    return n;
 }

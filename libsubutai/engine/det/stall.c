@@ -5,6 +5,9 @@
  * (a read of stdio's, a lock inside the C library): such a call waits for the outside, or for a thread that waits for
  * the turn, so the thread goes on outside.
  *
+ * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
+ * have been lost. No kernel or processor loses one, but an emulator has.
+ *
  * Letting it go on outside takes the turn away from a thread that may use it at that moment:
  *  1. The thread that expels writes `holder`, makes a heavy fence, and reads the other's in_op.
  *  2. The other thread writes in_op, and then reads `holder`.
@@ -146,6 +149,8 @@ void det_look_for_stall(void) {
     sbt_lock_drop(&r->lock);
     bool sleeps = kept_ns != 0 && sleeps_in_kernel(holder);
     bool stalls = sleeps || kept_ns >= (det_is_serial ? DET_STALL_SERIAL_NS : 1);
+    if (stalls && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
+        det_wake_again(holder);
     bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps);
     if (stalls && !is_out)
         note(holder);
