@@ -8,7 +8,8 @@
 bool lock_yields;
 
 const struct lock_kind *const lock_kinds[] = {
-    &lock_posix, &lock_tas, &lock_ticket, &lock_mcs, &lock_clh, &lock_mcs_tp, &lock_flat, &lock_rcl, NULL,
+    &lock_posix, &lock_tas, &lock_ticket, &lock_mcs,   &lock_clh, &lock_mcs_tp,
+    &lock_flat,  &lock_rcl, &lock_bare,   &lock_calls, NULL,
 };
 
 const struct lock_kind *lock_find(const char *name) {

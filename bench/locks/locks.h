@@ -28,13 +28,15 @@ struct lock_kind {
     const char *name;
     const char *after; /* the paper */
     size_t bytes, node_bytes;
-    bool fifo; /* the paper promises sections in the order of arrival */
+    bool fifo;  /* the paper promises sections in the order of arrival */
+    bool alone; /* sections exclude no other: one thread is to run them all */
     void (*init)(void *lock);
     void (*node_init)(void *lock, void *node);
     void (*execute)(void *lock, void *node, lock_section *section, void *context); /* blocks */
 };
 
-extern const struct lock_kind lock_tas, lock_ticket, lock_mcs, lock_clh, lock_mcs_tp, lock_flat, lock_posix, lock_rcl;
+extern const struct lock_kind lock_tas, lock_ticket, lock_mcs, lock_clh, lock_mcs_tp, lock_flat, lock_posix, lock_rcl,
+    lock_bare, lock_calls;
 
 /* All of them, ended by NULL. */
 extern const struct lock_kind *const lock_kinds[];

@@ -23,7 +23,7 @@ struct file {
 struct wanted {
     const char *name;
     size_t n;
-    uint64_t offset;
+    uint64_t offset, more;
     bool has_offset;
 };
 
@@ -109,24 +109,39 @@ static bool find_in(const char *path, const struct wanted *w, uintptr_t bias, st
     if (!open_file(&f, path))
         return false;
     if (w->has_offset && is_file(n > 0 ? name : path, w))
-        *place = (struct sbt_place){bias + w->offset, code_at(&f, w->offset, bias)};
+        *place = (struct sbt_place){.data = bias + w->offset, .code = code_at(&f, w->offset, bias)};
     else
         find_symbol(&f, w, bias, place);
     close_file(&f);
     return place->data != 0 || place->code != 0;
 }
 
-/* "NAME+0xHEX". False: the offset is none. */
-static bool read_offset(struct wanted *w) {
-    const char *plus = memrchr(w->name, '+', w->n), *end = w->name + w->n;
-    if (plus == NULL || end - plus < 4 || plus[1] != '0' || plus[2] != 'x')
-        return plus == NULL;
-    for (const char *at = plus + 3; at < end; at++) {
+/* "0xHEX" */
+static bool read_hex(const char *text, const char *end, uint64_t *value) {
+    if (end - text < 3 || text[0] != '0' || text[1] != 'x')
+        return false;
+    *value = 0;
+    for (const char *at = text + 2; at < end; at++) {
         const char *digits = "0123456789abcdef", *digit = strchr(digits, *at | ('A' <= *at && *at <= 'F' ? 32 : 0));
         if (digit == NULL || *at == '\0')
             return false;
-        w->offset = w->offset << 4 | (uint64_t)(digit - digits);
+        *value = *value << 4 | (uint64_t)(digit - digits);
     }
+    return true;
+}
+
+/* "NAME+0xHEX", "NAME+0xHEX..0xHEX". False: the offset is none. */
+static bool read_offset(struct wanted *w) {
+    const char *plus = memrchr(w->name, '+', w->n), *end = w->name + w->n;
+    if (plus == NULL)
+        return true;
+    const char *dot = memchr(plus, '.', (size_t)(end - plus));
+    uint64_t last = 0;
+    if (!read_hex(plus + 1, dot != NULL ? dot : end, &w->offset))
+        return false;
+    if (dot != NULL && (end - dot < 3 || dot[1] != '.' || !read_hex(dot + 2, end, &last) || last < w->offset))
+        return false;
+    w->more = dot != NULL ? last - w->offset : 0;
     w->has_offset = true;
     w->n = (size_t)(plus - w->name);
     return true;
@@ -140,8 +155,11 @@ bool sbt_symtab_find(const char *name, size_t n, struct sbt_place *place) {
         return false;
     for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
         const char *path = l == _r_debug.r_map ? PROGRAM : l->l_name;
-        if (path != NULL && path[0] == '/' && find_in(path, &w, l->l_addr, place))
-            return true;
+        if (path != NULL && path[0] == '/' && find_in(path, &w, l->l_addr, place)) {
+            place->more = w.more;
+            place->data = w.more != 0 ? 0 : place->data;
+            return place->data != 0 || place->code != 0;
+        }
     }
     return false;
 }

@@ -15,12 +15,14 @@
 struct sbt_place {
     uintptr_t data; /* as an address of memory; 0: it is none */
     uintptr_t code; /* as a return address: where a call returns to; 0: it is none */
+    uintptr_t more; /* so many bytes of code from there on are meant, too */
 };
 
 /*
  * Find `name`, of n bytes, in the program and then in its libraries. Forms: "SYMBOL", "SYMBOL+0xN", of a variable or of
  * a function; "FILE+0xN", FILE being the last part of an object's path. There N is the variable's address in the
- * object, or the offset in the file of the last byte of a call. False: there is none.
+ * object, or the offset in the file of the last byte of a call. "..0xN" behind one of the latter two makes it all code
+ * from there to N. False: there is none.
  */
 bool sbt_symtab_find(const char *name, size_t n, struct sbt_place *place);
 

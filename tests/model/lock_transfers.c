@@ -78,7 +78,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; lock_kinds[i] != NULL; i++) {
         struct code_transfers counted;
         kind = lock_kinds[i];
-        if (kind == &lock_posix || kind == &lock_rcl) /* the C library's; rcl-walk counts the other */
+        /* The C library's; rcl-walk counts the second; the last excludes no thread. */
+        if (kind == &lock_posix || kind == &lock_rcl || kind->alone)
             continue;
         struct code_scenario s = {kind->name, n_threads, setup, thread, at_end, 0};
         const char *why = code_run(&s, &counted);

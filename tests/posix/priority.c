@@ -5,6 +5,8 @@
  */
 #include "topic.h"
 
+#include "lib/asleep.h"
+
 #include <sched.h>
 #include <semaphore.h>
 
@@ -18,12 +20,14 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static int served[N], n_served; /* under what is waited for */
+static pid_t waits[N]; /* asleep.h: on a busy machine a thread may not run for longer than others sleep for it */
 
 static void note_served(int thread) {
     served[n_served++] = thread;
 }
 
 static void *lock_mutex(void *number) {
+    asleep_from_here(&waits[(long)number]);
     OK(pthread_mutex_lock(&mutex));
     note_served((int)(long)number);
     OK(pthread_mutex_unlock(&mutex));
@@ -32,6 +36,7 @@ static void *lock_mutex(void *number) {
 
 static void *wait_cond(void *number) {
     OK(pthread_mutex_lock(&mutex));
+    asleep_from_here(&waits[(long)number]);
     OK(pthread_cond_wait(&cond, &mutex));
     note_served((int)(long)number);
     OK(pthread_mutex_unlock(&mutex));
@@ -39,6 +44,7 @@ static void *wait_cond(void *number) {
 }
 
 static void *write_rwlock(void *number) {
+    asleep_from_here(&waits[(long)number]);
     OK(pthread_rwlock_wrlock(&rwlock));
     note_served((int)(long)number);
     OK(pthread_rwlock_unlock(&rwlock));
@@ -69,10 +75,15 @@ static pthread_t start_with(int priority, void *(*routine)(void *), void *argume
     return thread;
 }
 
+static void let_block(int thread) {
+    await_asleep(&waits[thread]);
+    let_threads_block();
+}
+
 static void start_all(pthread_t *threads, void *(*routine)(void *)) {
-    for (long i = 0; i < N; i++) {
-        threads[i] = start_with(priorities[i], routine, (void *)i);
-        let_threads_block();
+    for (int i = 0; i < N; i++) {
+        threads[i] = start_with(priorities[i], routine, (void *)(long)i);
+        let_block(i);
     }
 }
 
@@ -136,9 +147,9 @@ TEST(priority__set_later, "a thread that becomes SCHED_RR after it was created g
     begin();
     OK(pthread_mutex_lock(&mutex));
     pthread_t first = thread_start(lock_mutex, (void *)0L);
-    let_threads_block();
+    let_block(0);
     pthread_t second = thread_start(lock_as_round_robin, (void *)1L);
-    let_threads_block();
+    let_block(1);
     OK(pthread_mutex_unlock(&mutex));
     thread_join(first);
     thread_join(second);

@@ -36,6 +36,30 @@ static void hot_lock(void) {
     run(4, hot_thread);
 }
 
+/* The same of one on the heap, which an init makes; and of one that is never initialised, as C++ has them. */
+static pthread_mutex_t *on_heap;
+static void *heap_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(on_heap);
+        compute(200);
+        pthread_mutex_unlock(on_heap);
+        compute(20);
+    }
+    return NULL;
+}
+static void hot_made(void) {
+    on_heap = malloc(sizeof *on_heap);
+    pthread_mutex_init(on_heap, NULL);
+    run(4, heap_thread);
+}
+static void hot_found(void) {
+    on_heap = calloc(1, sizeof *on_heap);
+    pthread_mutex_lock(on_heap);
+    pthread_mutex_unlock(on_heap);
+    run(4, heap_thread);
+}
+
 static sem_t gate;
 
 /* As threading.Lock of Python: the thread that waits gives back. */
@@ -364,6 +388,8 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(void);
     } diseases[] = {{"hot-lock", hot_lock},
+                    {"hot-made", hot_made},
+                    {"hot-found", hot_found},
                     {"hot-semaphore", hot_semaphore},
                     {"convoy", convoy},
                     {"lock-over-io", lock_over_io},

@@ -226,6 +226,13 @@ subutai report --json --try --command "sh 'x" slow-release.sbt
 check "--try: half a command line" matches "$status $err" '^0 subutai: report: --try: .* no.* whole command line'
 subutai report --json --top 1 hot-lock.sbt
 check "a hot lock in a variable: the command delegates it" json '.[0].advice[0].command | contains(",direct:wait=switch,delegate=hot -- ")'
+for disease in hot-made hot-found; do
+    settled 'jq -e ".advice[0].command | contains(\"delegate=\")" <<<"$out"' $disease.sbt $disease --engine glibc
+    name=$(jq -r '.advice[0].command' <<<"$out" | grep -o 'delegate=[^ ]*')
+    check "$disease: the command delegates it by a place in the program" matches "$name" "^delegate=${DISEASE##*/}[+]0x[0-9a-f]+$"
+    run "$SUBUTAI" run --verbose 2 --wait 'switch!' "--$name" -- "$DISEASE" $disease
+    check "$disease: and so its sections are handed over" matches "$err" "delegated: '[^']*': [1-9]"
+done
 subutai report hot-lock.sbt
 check "above the shares of RCL's authors" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 60 % from which delegation [(]RCL[)] beat all other locks on 48 cores\. '
 subutai report --delegate-from 30,never hot-lock.sbt

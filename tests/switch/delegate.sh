@@ -63,6 +63,20 @@ for site in "${sites[@]}"; do
     check "the place $site: sections are handed over" delegated "${site/+/[+]}"
 done
 
+# And its line in the source, of which the command finds the code.
+line=$(grep -n 'pthread_mutex_init(' "$SOURCE_ROOT/tests/switch/delegate.c" | head -n 1 | cut -d: -f1)
+for name in "delegate.c:$line" "none,delegate.c:$line@0"; do
+    run "$SUBUTAI" run --verbose 2 --wait 'switch!' --servers 1 --delegate "$name" -- "$subject" made-counts
+    check "the line $name: right" is "$status" 0
+    check "the line $name: sections are handed over" matches "$err" "delegated: '${subject##*/}[+]0x[0-9a-f]+[.][.]0x[0-9a-f]+(@0)?': [1-9]"
+done
+run "$SUBUTAI" compare --warmup 0 --runs 1 --show-stderr --verbose 2 --engines "native,direct:wait=switch!,delegate=delegate.c:$line" -- "$subject" made-counts
+check "the line in compare: sections are handed over" matches "$err" "delegated: '${subject##*/}[+]0x[0-9a-f]+[.][.]0x[0-9a-f]+': [1-9]"
+for name in new_mutex+0x1..0x new_mutex+0x1. new_mutex+0x9..0x1 new_mutex+..0x1; do
+    run "$SUBUTAI" run --wait switch --delegate "$name" -- "$subject" counts
+    check "the range $name: is none" matches "$status $err" "^0 subutai: not delegated: '${name/+/[+]}': the program and its libraries have none of that name\$"
+done
+
 # Refused, one line for each, and the program runs.
 undelegated() { # WHAT LINE OPTION...
     local what=$1 line=$2
@@ -81,8 +95,10 @@ undelegated 'a function' "not delegated: 'new_mutex': it is a function: add a ca
 names=$(printf 'hot,%.0s' {1..64})
 undelegated 'more than 64 names' "not delegated: 'second,third': there are more names than the library has room for" \
     --wait switch --delegate "${names}second,third"
-undelegated 'a source line' "not delegated: 'delegate.c:12': source lines are not known while a program runs: .*" \
-    --wait switch --delegate delegate.c:12
+for line in delegate.c:1 nosuch.c:7 delegate.c:x delegate.c: :7 delegate.c:4294967299; do
+    undelegated "the source line '$line'" "not delegated: '$line': no source line is known while a program runs, .*" \
+        --wait switch --delegate "$line"
+done
 undelegated 'an unknown server' "not delegated: 'hot@3': there is no server of that name" --wait switch --delegate hot@3
 run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate hot@0,second@0 --servers 1 -- "$subject" nested
 check 'two mutexes of one server: right' is "$status" 0
@@ -112,7 +128,8 @@ undelegated 'no switching' "run: --delegate does nothing: with --wait adaptive n
     --wait adaptive --delegate hot
 undelegated 'another engine' "run: --delegate does nothing: only the engine direct reads it" --engine ni --delegate hot
 ineligible=$SUBJECTS/switch-auto-ineligible
-run "$SUBUTAI" run --delegate all -- "$ineligible" "$("$ineligible" | head -n 1)"
+# With --wait auto it says so only when switching would begin to pay: after a while, if the machine is not too busy.
+run "$SUBUTAI" run --wait switch --delegate all -- "$ineligible" "$("$ineligible" | head -n 1)"
 check 'a program that cannot be switched: says why' matches "$err" \
     'threads are not switched but wait adaptively: .*sighold'
 check 'a program that cannot be switched: in one line' is "$(wc -l <<<"$err")" 1

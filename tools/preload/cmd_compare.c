@@ -13,6 +13,7 @@
 #include "compare.h"
 #include "content.h"
 #include "find.h"
+#include "source_lines.h"
 #include "verdict.h"
 
 enum { MAX_OUTPUTS = 16 };
@@ -211,6 +212,9 @@ static void measure_point(struct comparison *c, const struct request *request, s
 /* Environments; without the library if the program would not start with it. */
 static void prepare_engines(struct comparison *c, const char *path) {
     struct verdict verdict = verdict_of(path, false);
+    source_lines_in(&c->measure.settings, path);
+    for (size_t i = 0; i < c->measure.n_engines; i++)
+        source_lines_in(&c->measure.specs[i].settings, path);
     measure_prepare(&c->measure, "compare", !verdict_forbids_preload(&verdict));
     if (!measure_is_native(&c->measure))
         verdict_warn(&verdict, "compare", c->command_line[0], c->measure.loaded.value[SBT_OPT_VERBOSE].u);

@@ -12,6 +12,7 @@
 #include "env.h"
 #include "find.h"
 #include "hints_check.h"
+#include "source_lines.h"
 #include "verdict.h"
 
 enum { RUN_LIBRARY };
@@ -41,6 +42,7 @@ static int run_main(const struct command *self, int argc, char **argv) {
     char *library = find_library("run", given_library);
     struct verdict verdict = verdict_of(path, false);
     prepare_schedule(&settings);
+    source_lines_in(&settings, path);
     hints_check("run", &settings, path);
     struct sbt_options options;
     char **env = env_build("run", environ, &settings, NULL, verdict_forbids_preload(&verdict) ? NULL : library,

@@ -237,13 +237,6 @@ static double section_percent(const struct report_page *page, uint32_t object) {
     return percent((double)r->objects[object].section_ns, (double)rep_active_ns(&r->times));
 }
 
-/* Names that a variable of C or C++ has: OpenMP's locks, which are no pthread mutexes, have others. */
-static bool is_variable(const char *symbol) {
-    static const char of_variable[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+";
-    return symbol != NULL && symbol[strspn(symbol, of_variable)] == '\0' && strlen(symbol) < 100 &&
-           strncmp(symbol, "openmp_", strlen("openmp_")) != 0;
-}
-
 const char *report_delegated(const struct report_page *page, const struct rep_advice *advice) {
     const struct rep_report *r = page->report;
     for (unsigned i = 0; advice == NULL && i < r->n_advice; i++) {
@@ -251,13 +244,12 @@ const char *report_delegated(const struct report_page *page, const struct rep_ad
         if (symbol != NULL)
             return symbol;
     }
-    if (advice == NULL || advice->object == REP_NONE || r->objects[advice->object].type != SBT_TRACE_MUTEX)
+    if (advice == NULL || advice->object == REP_NONE)
         return NULL;
     bool is_hot = advice->cause == REP_HOT_LOCK && section_percent(page, advice->object) > fmin(beats_posix, beats_all);
     if (!is_hot && advice->cause != REP_CONVOY)
         return NULL;
-    const char *symbol = names_symbol(page->names, advice->object);
-    return is_variable(symbol) ? symbol : NULL;
+    return names_delegated(page->names, advice->object);
 }
 
 /* What can be tried without a change of the program. */

@@ -14,7 +14,7 @@ struct names {
     struct symbols *symbols;
     struct site_name *sites; /* [n_sites] */
     char **places;           /* [n_sites], short */
-    char **objects, **object_symbols, **threads;
+    char **objects, **object_symbols, **object_delegated, **threads;
     bool *object_asked;
     struct progress *progress; /* NULL: none is shown */
     unsigned long n_asked;
@@ -31,6 +31,7 @@ struct names *names_new(const struct sbt_trace *trace, const struct rep_report *
                         .places = cmd_allocate(report->info.n_sites, sizeof *n->places),
                         .objects = cmd_allocate(report->info.n_objects, sizeof *n->objects),
                         .object_symbols = cmd_allocate(report->info.n_objects, sizeof *n->object_symbols),
+                        .object_delegated = cmd_allocate(report->info.n_objects, sizeof *n->object_delegated),
                         .object_asked = cmd_allocate(report->info.n_objects, sizeof *n->object_asked),
                         .threads = cmd_allocate(report->info.n_threads, sizeof *n->threads)};
     return n;
@@ -53,6 +54,7 @@ void names_free(struct names *n) {
     free_all(n->places, n->report->info.n_sites);
     free_all(n->objects, n->report->info.n_objects);
     free_all(n->object_symbols, n->report->info.n_objects);
+    free_all(n->object_delegated, n->report->info.n_objects);
     free_all(n->threads, n->report->info.n_threads);
     free(n->object_asked);
     symbols_free(n->symbols);
@@ -123,6 +125,37 @@ const char *names_symbol(struct names *n, uint32_t object) {
         break;
     }
     return n->object_symbols[object];
+}
+
+/* The library knows one that is never initialised by the call that first found it locked. */
+static uint32_t site_to_delegate(const struct rep_report *r, uint32_t object) {
+    if (r->objects[object].made_by_init)
+        return r->objects[object].made;
+    for (size_t i = 0; i < r->n_site_pairs; i++) /* the most first */
+        if (r->site_pairs[i].object == object)
+            return r->site_pairs[i].waiter_site;
+    return r->objects[object].made;
+}
+
+/* Has the text no letter that means something to a shell, or to --engines? OpenMP's locks, no mutexes, have such. */
+static bool is_name(const char *text) {
+    static const char of_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-.";
+    return text[0] != '\0' && text[strspn(text, of_name)] == '\0' && strlen(text) < 100;
+}
+
+const char *names_delegated(struct names *n, uint32_t object) {
+    const struct rep_report *r = n->report;
+    if (object >= r->info.n_objects || r->objects[object].type != SBT_TRACE_MUTEX)
+        return NULL;
+    const char *symbol = names_symbol(n, object);
+    if (symbol != NULL)
+        return is_name(symbol) && strncmp(symbol, "openmp_", strlen("openmp_")) != 0 ? symbol : NULL;
+    if (n->object_delegated[object] == NULL) {
+        uint32_t at = site_to_delegate(r, object);
+        const char *site = at < r->info.n_sites ? sbt_trace_site_name(n->trace, at) : "", *slash = strrchr(site, '/');
+        n->object_delegated[object] = cmd_format("%s", slash != NULL ? slash + 1 : site);
+    }
+    return is_name(n->object_delegated[object]) ? n->object_delegated[object] : NULL;
 }
 
 const char *names_object(struct names *n, uint32_t object) {

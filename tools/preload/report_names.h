@@ -36,6 +36,11 @@ uint32_t names_next_site(const struct names *names, uint32_t site);
 const char *names_place(struct names *names, uint32_t site);
 /* The variable that the object is, or is in: "lock", "pool+0x28"; NULL: not known, as on the heap. */
 const char *names_symbol(struct names *names, uint32_t object);
+/*
+ * The mutex's name for --delegate: its variable, or "FILE+0xN" of the call that made it or, if none did, of the one
+ * that waited for it most. NULL: it has none.
+ */
+const char *names_delegated(struct names *names, uint32_t object);
 /* "lock", or "mutex#3 (queue.c:42 push)". */
 const char *names_object(struct names *names, uint32_t object);
 /* "main", or "worker#2". */

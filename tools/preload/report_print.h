@@ -46,8 +46,8 @@ bool report_folded(const struct report_page *page, FILE *out, struct progress *p
 char *report_advice_text(const struct report_page *page, const struct rep_advice *advice, char **command);
 
 /*
- * The lock that --delegate would have of these, by its name: that of a hot lock or convoy, if it is a mutex in a
- * variable. Of `advice`, or, if that is NULL, of the first that has one. NULL: none.
+ * The lock that --delegate would have of these, by its name: that of a hot lock or convoy, if it is a mutex. Of
+ * `advice`, or, if that is NULL, of the first that has one. NULL: none.
  */
 const char *report_delegated(const struct report_page *page, const struct rep_advice *advice);
 

@@ -85,6 +85,24 @@ static bool address_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *address
     return false;
 }
 
+/* And back. */
+static bool offset_of(Dwfl_Module *module, Dwarf_Addr address, uint64_t *offset) {
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(module, &bias);
+    size_t n = 0;
+    if (elf == NULL || elf_getphdrnum(elf, &n) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr ph;
+        if (gelf_getphdr(elf, (int)i, &ph) != NULL && ph.p_type == PT_LOAD &&
+            address - bias - ph.p_vaddr < ph.p_filesz) {
+            *offset = address - bias - ph.p_vaddr + ph.p_offset;
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *base_of(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
@@ -166,6 +184,49 @@ const char *symbols_data(struct symbols *s, const char *path, uint64_t start, ui
         return NULL;
     *into = off;
     return name;
+}
+
+/* A row of a table of lines: its code ends where the next row's begins. */
+static bool is_of_line(Dwarf_Lines *rows, size_t i, const char *file, int line, Dwarf_Addr *begin, Dwarf_Addr *end) {
+    Dwarf_Line *row = dwarf_onesrcline(rows, i), *next = dwarf_onesrcline(rows, i + 1);
+    bool is_end = true;
+    int number;
+    if (dwarf_lineno(row, &number) != 0 || number != line || dwarf_lineendsequence(row, &is_end) != 0 || is_end)
+        return false;
+    const char *source = dwarf_linesrc(row, NULL, NULL);
+    return source != NULL && strcmp(base_of(source), file) == 0 && dwarf_lineaddr(row, begin) == 0 &&
+           dwarf_lineaddr(next, end) == 0 && *end > *begin;
+}
+
+/* Rows that follow each other are one range. */
+static void lines_of_unit(Dwfl_Module *module, Dwarf_Lines *rows, size_t n, Dwarf_Addr bias, const char *file, int line,
+                          symbols_range *range, void *context) {
+    Dwarf_Addr begin, end, from = 0, to = 0;
+    uint64_t offset;
+    for (size_t i = 0; i < n; i++) {
+        bool is_it = i + 1 < n && is_of_line(rows, i, file, line, &begin, &end);
+        if (is_it && to != 0 && begin == to) {
+            to = end;
+            continue;
+        }
+        if (to != 0 && (is_it || i + 1 == n) && offset_of(module, from + bias, &offset))
+            range(context, offset, offset + (to - from) - 1);
+        from = is_it ? begin : from;
+        to = is_it ? end : i + 1 == n ? 0 : to;
+    }
+}
+
+void symbols_lines(struct symbols *s, const char *path, const char *file, int line, symbols_range *range,
+                   void *context) {
+    struct module *m = module_of(s, path);
+    Dwarf_Addr bias;
+    for (Dwarf_Die *unit = NULL;
+         m->dwfl_module != NULL && (unit = dwfl_module_nextcu(m->dwfl_module, unit, &bias)) != NULL;) {
+        Dwarf_Lines *rows;
+        size_t n;
+        if (dwarf_getsrclines(unit, &rows, &n) == 0)
+            lines_of_unit(m->dwfl_module, rows, n, bias, file, line, range, context);
+    }
 }
 
 void symbols_free(struct symbols *s) {

@@ -36,6 +36,14 @@ bool symbols_place(struct symbols *symbols, const char *site, struct place *plac
  */
 const char *symbols_data(struct symbols *symbols, const char *path, uint64_t start, uint64_t offset, uint64_t address,
                          uint64_t *into);
+
+/*
+ * Call `range` for the code of that line, in the file at `path`: from the offset in the file of its first byte to that
+ * of its last. `file` is the last part of the source's path, as in a place. A line may have several ranges, or none.
+ */
+typedef void symbols_range(void *context, uint64_t first, uint64_t last);
+void symbols_lines(struct symbols *symbols, const char *path, const char *file, int line, symbols_range *range,
+                   void *context);
 void symbols_free(struct symbols *symbols);
 
 #endif

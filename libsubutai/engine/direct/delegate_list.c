@@ -61,7 +61,8 @@ static const char *look_up(struct entry *e) {
     if (at != NULL && !parse_server(at + 1, e->name + e->n, &e->server))
         return NO_SERVER;
     if (memchr(e->name, ':', n) != NULL)
-        return "source lines are not known while a program runs: name its symbol, or its function+0xN";
+        return "no source line is known while a program runs, and the command has not found this one: name its symbol, "
+               "or its function+0xN";
     if (!sbt_symtab_find(e->name, n, &e->place))
         return "the program and its libraries have none of that name";
     if (at == NULL && e->place.data != 0 && sbt_switch_servers != 0)
@@ -168,7 +169,7 @@ static uint32_t find(const struct sbt_mutex *mx, uintptr_t site) {
     for (uint32_t i = 0; i < direct_n_delegates; i++) {
         const struct entry *e = &entries[i];
         if (all || (e->why_not == NULL && ((e->place.data != 0 && e->place.data == (uintptr_t)mx) ||
-                                           (e->place.code != 0 && e->place.code == site))))
+                                           (e->place.code != 0 && site - e->place.code <= e->place.more))))
             return i + 1;
     }
     return DIRECT_DELEGATED_NOT;
