@@ -350,8 +350,9 @@ static void main_gets_odd_turns(void) {
 /* ---- main computes for a millisecond at a time, on the core of fibers that yield until it is done: a yield is a whole
  * turn ---- */
 #define STEPS 100
-#define STEP_OUTSIDE 10 /* before it another process gives all threads a real-time policy, if the environment says so  \
-                         */
+#define STEP_OUTSIDE                                                                                                   \
+    10 /* before it another process gives all threads a real-time policy, if the environment says so                   \
+        */
 
 static atomic_int step;
 
