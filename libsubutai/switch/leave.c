@@ -39,7 +39,7 @@ SBT_NOINLINE void sbt_carrier_count_parked(struct sbt_carrier *x) {
 }
 
 /* Queue it again, or send it home. */
-static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving why) {
+static void dispose(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving why) {
     switch (why) {
     case SBT_LEAVES_TO_PARK: /* it has been woken: this carrier still owns it and must make it runnable */
     case SBT_LEAVES_TO_GO_ON:
@@ -57,10 +57,32 @@ static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fibe
 }
 
 /*
- * A handler may fork between the two reads, and this be the child, which has cleared both. Then `why` is NOTHING, and
- * the fiber is left alone; in the other order it would be no fiber with a reason.
+ * A handler that forks may have come after the two reads of finish_switch, and this be the child. f is a fiber of the
+ * parent's then, and the child's carriers must not run it:
+ *  1. From here on handlers are deferred. A fork is over, or comes after the fiber has been disposed of.
+ *  2. If it is over, and this is the child, the fork has taken the fiber from the thread that called it. No thread but
+ *     a new one is given a fiber, so the caller's is not `self`. Nothing is done.
+ *  3. Otherwise the fiber is this process's. A child that is forked later has no run queue with it.
+ *
+ * A carrier's loop (`self` is NULL) is interrupted by no handler: it blocks all signals.
  */
-static inline void finish_switch(struct sbt_carrier *x) {
+static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving why,
+                                          const struct sbt_fiber *self) {
+    sbt_handlers_hold();
+    if (SBT_LIKELY(sbt_self.fiber == self))
+        dispose(x, f, why);
+    sbt_handlers_release();
+}
+
+/*
+ * `self`: the fiber that goes on; NULL: the carrier's loop does.
+ *
+ * A handler may fork between the two reads, and this be the child, which has cleared both. Then `why` is NOTHING, and
+ * the fiber is left alone; in the other order it would be no fiber with a reason. If the fork comes after both reads, a
+ * fiber that is to be PARKED is marked so in the child too. That does no harm: the next thread that uses it sets its
+ * token.
+ */
+static inline void finish_switch(struct sbt_carrier *x, const struct sbt_fiber *self) {
     struct sbt_fiber *f = x->leaving;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     enum sbt_leaving why = x->why;
@@ -70,13 +92,13 @@ static inline void finish_switch(struct sbt_carrier *x) {
     /* Release: the fiber's registers. */
     if (SBT_UNLIKELY(why != SBT_LEAVES_TO_PARK) ||
         !__atomic_compare_exchange_n(&f->token, &none, SBT_TOKEN_PARKED, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        finish_otherwise(x, f, why);
+        finish_otherwise(x, f, why, self);
     else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
         sbt_carrier_count_parked(x);
 }
 
 void sbt_carrier_finish_switch(struct sbt_carrier *x) {
-    finish_switch(x);
+    finish_switch(x, NULL);
 }
 
 /* ---- the fiber that goes on ---- */
@@ -197,7 +219,7 @@ static inline void go_on(struct sbt_fiber *f, struct sbt_carrier *x, enum sbt_le
         arrive_home(f);
         return;
     }
-    finish_switch(x);
+    finish_switch(x, f);
     if (SBT_UNLIKELY(x->mask != f->mask))
         sbt_mask_carry(x, f->mask);
     sbt_switch_leave();

@@ -43,4 +43,14 @@ for scene in main-gets-even-turns main-gets-odd-turns main-gets-long-turns; do
     check "$scene, SCHED_FIFO on one core: by switching" matches "$err" 'waiting by switching'
     check "$scene, SCHED_FIFO on one core: main gets its turn" is "$status" 0
 done
+# The same, with a policy that another process sets while the program runs.
+text="main-gets-long-turns, SCHED_FIFO set from outside"
+if chrt -f 2 taskset -c "$cpu" true 2>"$scratch/chrt"; then
+    run chrt -f 2 timeout -s KILL 15 chrt -o 0 taskset -c "$cpu" "$SUBUTAI" run --verbose 2 --wait switch -- \
+        env SWITCHED=1 POLICY_FROM_OUTSIDE=1 "$SUBJECTS/switch-subject-pin" main-gets-long-turns
+    check "$text: by switching" matches "$err" 'waiting by switching'
+    check "$text: main gets its turn" is "$status" 0
+else
+    skip "$text" "not permitted: $(cat "$scratch/chrt")"
+fi
 finish
