@@ -158,6 +158,8 @@ static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, si
     sim_core_show(sim, t, SIM_WAIT);
     core->on = NULL;
     sim_host_leave(sim, core, t);
+    if (why == SIM_WHY_OBJECT)
+        sim->waits_for_lock(sim, t);
     sim_host_next_thread(sim, core);
 }
 
