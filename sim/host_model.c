@@ -7,7 +7,7 @@
  *    slice is that, rounded up to ticks. Where it is longer than that, the machine has other settings: then it counts.
  *  - A thread's cache is warm for 0.5 ms (sysctl_sched_migration_cost); a busy core balances each 16 ms times the
  *    number of cores of its domain, of which 16 count.
- *  - glibc's barrier of one thread calls the kernel to wake nobody. That is the last arrival's part, and is taken off.
+ *  - glibc's barrier of one thread calls the kernel in vain. That is the last arrival's part, and is taken off.
  *  - Spins, yields and searches are those of libsubutai/wait and libsubutai/switch.
  */
 #include "host_model.h"

@@ -292,7 +292,7 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
     costs.kernel.switch_ns = 600;
-    costs.glibc.barrier_ns = 206; /* with a call that wakes nobody */
+    costs.glibc.barrier_ns = 206; /* with a call in vain */
     costs.direct.barrier_ns = 7;
     costs.memory.core_bytes_per_ns = 20;
     costs.memory.all_bytes_per_ns = 30;
