@@ -33,10 +33,13 @@ class Server:
                     until = time.monotonic() + timeout
                     while not os.path.exists(self.socket) and server.poll() is None and time.monotonic() < until:
                         time.sleep(0.001)
-                    subprocess.run(self.client, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err, timeout=timeout, check=True)
+                    # By a pipe the end is seen at once. Without one, run() looks for it each 50 ms.
+                    subprocess.run(self.client, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=timeout,
+                                   check=True)
                     status = self.ended(server, until)
                 except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failed:
                     status = f"of the client: {failed}"
+                    err.write((failed.stderr or b"").decode(errors="replace"))
                 finally:
                     server.kill()
             err.seek(0)

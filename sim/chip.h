@@ -104,6 +104,7 @@ struct sim {
     /* replay.c's functions for a thread that has come to its next event, or to the end of its events */
     sim_then *call, *cut;
     void (*none_goes_on)(struct sim *sim); /* replay_pass.c: lets a wait pass, or the run fails */
+    sim_then *waits_for_lock;              /* replay.c: of a thread that has begun to, on the host */
 
     struct hw_config hw;
     struct hw_layout layout;

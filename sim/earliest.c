@@ -6,7 +6,10 @@
 
 enum { FIRST_ENTRIES = 16 };
 
-/* Two blocks of a condition that are 2^32 apart have one entry, with the later time. */
+/*
+ * A block is a number, or one that is shifted right, and a table has no number of more than 32 bits (sim_earliest_put).
+ * One that is asked for may have: then another block's time is as good as none.
+ */
 static uint64_t key_of(uint32_t condition, uint64_t block) {
     return (uint64_t)condition << 32 | (uint32_t)block;
 }
@@ -47,6 +50,10 @@ static bool earliest_make_room(struct sim_earliest *e) {
 bool sim_earliest_put(struct sim_earliest *e, uint32_t condition, uint64_t number, uint64_t ns) {
     if (ns == 0 || e->unknown)
         return true;
+    if (number > UINT32_MAX) { /* its key would be lost as blocks become coarser */
+        e->unknown = true;
+        return true;
+    }
     if (2 * (e->n + 1) > e->n_places && !earliest_make_room(e))
         return false;
     earliest_add(e, key_of(condition, number >> e->shift), ns);

@@ -20,7 +20,7 @@ struct sim_earliest {
     struct sim_earliest_entry *entry;
     uint32_t n, n_places; /* n_places: 0, or a power of two and at least 2n */
     uint8_t shift;        /* an entry is that of 2^shift signals: the latest of their times */
-    bool unknown;         /* there are too many conditions */
+    bool unknown;         /* there are too many conditions, or a number is too large */
 };
 
 /* The condition's signal comes not before `ns`. The latest time counts. False: no memory. */

@@ -7,6 +7,7 @@
  *    slice is that, rounded up to ticks. Where it is longer than that, the machine has other settings: then it counts.
  *  - A thread's cache is warm for 0.5 ms (sysctl_sched_migration_cost); a busy core balances each 16 ms times the
  *    number of cores of its domain, of which 16 count.
+ *  - glibc's barrier of one thread calls the kernel in vain. That is the last arrival's part, and is taken off.
  *  - Spins, yields and searches are those of libsubutai/wait and libsubutai/switch.
  */
 #include "host_model.h"
@@ -57,7 +58,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .lock_ns = ns(sync->mutex_ns / 2),
         .unlock_ns = ns(sync->mutex_ns / 2),
         .cond_ns = ns(sync->cond_signal_ns),
-        .barrier_ns = ns(sync->barrier_ns),
+        .barrier_ns = ns(engine == SIM_HOST_GLIBC ? sync->barrier_ns - empty_wake : sync->barrier_ns),
         .rwlock_ns = ns(sync->read_lock_ns / 2),
         .semaphore_ns = ns(sync->semaphore_ns / 2),
         .spin_lock_ns = ns(sync->spinlock_ns / 2),

@@ -3,6 +3,7 @@
 
 enum {
     LOOK_AT = 16,          /* threads of a run queue that an idle core looks at */
+    MOVED_MOST = 32,       /* threads that a balance moves (sysctl_sched_nr_migrate) */
     NO_PROGRESS_NS = 5000, /* a carrier makes none if a fiber runs for that long, divided by those that wait there */
 };
 
@@ -56,6 +57,17 @@ bool sim_host_steal(struct sim *sim, struct sim_host_core *core) {
     return false;
 }
 
+/* Half of the difference, one thread at least. */
+static bool move_half(struct sim *sim, struct sim_host_core *from, struct sim_host_core *to) {
+    uint32_t n = (sim_host_n_here(from) - sim_host_n_here(to)) / 2;
+    n = n < MOVED_MOST ? n : MOVED_MOST;
+    do
+        if (!move(sim, from, to, from->n_ready - 1))
+            return false;
+    while (n-- > 1 && from->n_ready > 0);
+    return true;
+}
+
 static struct sim_host_core *shortest(struct sim *sim) {
     struct sim_host_core *shortest = &sim->host->cores[0];
     for (uint32_t i = 1; i < sim->n_cores; i++)
@@ -75,14 +87,14 @@ struct sim_host_core *sim_host_balance(struct sim *sim, struct sim_host_core *co
     if (sim_host_n_here(core) - sim_host_n_here(to) < 2 && ++core->n_balances % 2 != 0)
         return NULL;
     sim_host_count(sim, to);
-    return move(sim, core, to, core->n_ready - 1) ? to : NULL;
+    return move_half(sim, core, to) ? to : NULL;
 }
 
 struct sim_host_core *sim_host_help_idle(struct sim *sim, struct sim_host_core *core) {
     struct sim_host_core *idle = sim->config.migrate ? sim_host_find_idle(sim, core->number) : NULL;
     if (idle == NULL || core->n_ready == 0)
         return NULL;
-    return move(sim, core, idle, core->n_ready - 1) ? idle : NULL;
+    return move_half(sim, core, idle) ? idle : NULL;
 }
 
 /* ---- threads that come ---- */

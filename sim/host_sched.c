@@ -15,7 +15,7 @@
  *  - A woken thread goes to its last core if that is idle, else to another idle core; else to its last core again, or
  *    to its waker's if two threads fewer are there.
  *  - A core that goes idle takes a thread from the longest run queue, but none with a warm cache there. At the
- *    ticks of that other core it takes such a thread, too. Busy cores compare their queues now and then.
+ *    ticks of that other core it takes half of the threads, these too. Busy cores compare their queues now and then.
  *  - A yield gives up what is left of an eligible thread's slice.
  *
  * Carriers (--wait switch): a fiber that is woken goes to the end of its waker's run queue; there is no virtual time. A
@@ -39,9 +39,18 @@ enum {
 
 /* ---- waiting, waking ---- */
 
+/*
+ * A core that will begin its thread later has been interrupted already. It chooses when it begins: nothing is preempted
+ * before.
+ */
+static bool has_begun(const struct sim *sim, const struct sim_host_core *core) {
+    return core->on != NULL && core->from <= sim_now(sim);
+}
+
 /* Does the thread, just put into the core's run queue, preempt the thread that runs there? */
 static bool preempts(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t) {
-    return t->host.woken && sim_host_has(sim, SIM_HOST_PREEMPT) && sim_host_is_eligible(core, t);
+    return t->host.woken && sim_host_has(sim, SIM_HOST_PREEMPT) && has_begun(sim, core) &&
+           sim_host_is_eligible(core, t);
 }
 
 /* Put a ready thread into a core's run queue. If that is idle, the thread runs there `late_ns` from now. */
@@ -82,7 +91,7 @@ static void wake_carrier(struct sim *sim, struct sim_thread *waker, const struct
 
 /* Does the waker send an interrupt to the core, so that the thread can preempt another there? */
 static bool interrupts(const struct sim *sim, const struct sim_thread *waker, const struct sim_host_core *core) {
-    return waker != NULL && waker->core != core->number && core->on != NULL && !core->preempts &&
+    return waker != NULL && waker->core != core->number && has_begun(sim, core) && !core->preempts &&
            sim_host_has(sim, SIM_HOST_PREEMPT) && sim_host_has(sim, SIM_HOST_LATENCY);
 }
 
@@ -158,6 +167,8 @@ static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, si
     sim_core_show(sim, t, SIM_WAIT);
     core->on = NULL;
     sim_host_leave(sim, core, t);
+    if (why == SIM_WHY_OBJECT)
+        sim->waits_for_lock(sim, t);
     sim_host_next_thread(sim, core);
 }
 

@@ -250,7 +250,10 @@ static void meet(struct sim *sim, struct sim_thread *t) {
     b->waiters = (struct sim_list){0};
     t->unlocked = sim_return;
     sim_host_notice(sim, b, true);
-    sim_host_wake_targets(sim, t);
+    if (is_glibc(sim) && t->targets.first == NULL) /* it calls the kernel in any case */
+        sim_host_run(sim, t, sim->host->model.futex_wake_ns, sim_return);
+    else
+        sim_host_wake_targets(sim, t);
 }
 
 void sim_host_barrier(struct sim *sim, struct sim_thread *t) {

@@ -22,6 +22,8 @@ void sim_replay_fail(struct sim *sim);
  * other thread sleeps.
  */
 void sim_replay_pass_circle(struct sim *sim, const struct sim_app *app);
+/* Does the thread, which waits, wait in the end for itself? */
+bool sim_replay_closes_circle(const struct sim_thread *t);
 /* The same for all applications, again and again while threads sleep outside. */
 void sim_replay_circles_event(struct sim *sim);
 

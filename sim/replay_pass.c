@@ -228,6 +228,13 @@ static const struct sim_thread *circle_behind(const struct sim_thread *t) {
     return t;
 }
 
+bool sim_replay_closes_circle(const struct sim_thread *t) {
+    const struct sim_thread *next = waits_for(t);
+    for (uint32_t n = 0; next != NULL && next != t && n < t->app->n_alive; n++)
+        next = waits_for(next);
+    return next == t;
+}
+
 /* The thread of the circle with the wait that ended first in the trace. */
 static struct sim_thread *first_of_circle(const struct sim_thread *in) {
     const struct sim_thread *first = in;

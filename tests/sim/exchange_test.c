@@ -291,3 +291,14 @@ TEST(with_too_many_conditions_no_time_is_known) {
     ck_assert_uint_eq(sim_earliest_of(&copy, 0, 1), UINT64_MAX);
     free(e.entry);
 }
+
+/* Of two that are 2^32 apart none has the other's time, and no block loses its place as blocks become coarser. */
+TEST(of_numbers_beyond_32_bits_no_time_is_known) {
+    struct sim_earliest e = {0};
+    ck_assert(sim_earliest_put(&e, 0, UINT32_MAX, 5));
+    ck_assert_uint_eq(sim_earliest_of(&e, 0, UINT32_MAX), 5);
+    ck_assert(sim_earliest_put(&e, 0, UINT64_C(1) << 32, 7));
+    ck_assert_uint_eq(sim_earliest_of(&e, 0, UINT64_C(1) << 32), UINT64_MAX);
+    ck_assert_uint_eq(sim_earliest_of(&e, 0, 1), UINT64_MAX);
+    free(e.entry);
+}

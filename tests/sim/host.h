@@ -62,4 +62,15 @@ static inline void join_all(struct build *b, uint32_t n, uint64_t work) {
     end(b, 0, 0);
 }
 
+/* Threads 0 to n - 1, each with its work. */
+static inline const struct sbt_trace *that_compute(uint32_t n, const uint64_t *work) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, n);
+    for (uint32_t i = 1; i < n; i++)
+        end(&b, i, work[i]);
+    join_all(&b, n, work[0]);
+    return build_close(&b);
+}
+
 #endif

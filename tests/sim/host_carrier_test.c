@@ -114,3 +114,52 @@ TEST(a_fiber_that_has_yielded_has_its_turn) {
     uint64_t rounds = 2 * ROUNDS * (1 * US + PARKS) - PARKS;
     ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, rounds + TURNS * 2 * US);
 }
+
+/*
+ * Two carriers. Fiber 0 computes on one of them; four fibers wait there. The other carrier has run its own four, and
+ * searches each 5 us: it takes two of the four, then one, then the last, at 0.3 us each time. Each works for 1 us.
+ */
+TEST(a_carrier_takes_half_of_a_run_queue) {
+    uint64_t work[9];
+    for (uint32_t i = 0; i < 9; i++)
+        work[i] = i == 0 ? 10 * MS : 1 * US;
+    const struct sbt_trace *trace = that_compute(9, work);
+    struct sim_config config = host_of(SIM_SWITCH, 2);
+    config.host.search_ns = 30 * US;
+    struct sim_summary s;
+    uint64_t last = 0;
+    for (uint32_t i = 1; i < 9; i++) {
+        uint64_t to = run_one(&config, trace, i, &s).to_ns;
+        last = to > last ? to : last;
+    }
+    ck_assert_uint_eq(s.n_migrations, 4);
+    ck_assert_uint_eq(last, 4 * US + 3 * 5300 + 4 * US);
+}
+
+/*
+ * One carrier. Fiber 2 waits for fiber 0's spin lock: it looks for 2 us, and yields. Fiber 0 wakes fiber 1, and sleeps.
+ * Fiber 2 has been in the run queue for longer, but it has yielded: fiber 1 runs at once.
+ */
+TEST(a_fiber_that_yielded_comes_behind_the_woken) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create_all(&b, 3);
+    call(&b, 0, SBT_TRACE_SPIN_LOCK, 1, 0);
+    sleep_for(&b, 0, 100 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 10 * US);
+    sleep_for(&b, 0, 100 * US);
+    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    end(&b, 1, 1 * US);
+    call(&b, 2, SBT_TRACE_SPIN_LOCK, 1, 0);
+    call(&b, 2, SBT_TRACE_SPIN_UNLOCK, 1, 0);
+    end(&b, 2, 0);
+    join_all(&b, 3, 0);
+    struct sim_config config = host_of(SIM_SWITCH, 1);
+    config.host.spin_looks_ns = 2 * US;
+    struct sim_thread_result r = run_one(&config, build_close(&b), 1, NULL);
+    ck_assert_uint_eq(r.in_ns[SIM_READY], 0);
+    ck_assert_uint_ge(r.to_ns, 111 * US);
+    ck_assert_uint_lt(r.to_ns, 114 * US);
+}

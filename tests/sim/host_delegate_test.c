@@ -188,9 +188,8 @@ TEST(a_lock_from_before_sends_no_thread_back) {
 }
 
 /*
- * Thread 1 joins thread 2 in its section, of the mutex that thread 2 waits for. That wait is let pass after 15 us,
- * when no carrier looks for work any more. Thread 1 unlocks in vain, and goes on on a worker: thread 3's section does
- * not wait for it.
+ * Thread 1 joins thread 2 in its section, of the mutex that thread 2 waits for. That wait is let pass as it begins, at
+ * 10 us and a way. Thread 1 unlocks in vain, and goes on on a worker: thread 3's section does not wait for it.
  */
 TEST(an_unlock_in_vain_goes_back) {
     struct build b;
@@ -212,9 +211,9 @@ TEST(an_unlock_in_vain_goes_back) {
     struct sim_config config = served(5, 1);
     struct sim_summary summary;
     config.let_pass = true;
-    ck_assert_uint_eq(run_one(&config, trace, 3, &summary).to_ns, 41 * US + 3 * WAY);
+    ck_assert_uint_eq(run_one(&config, trace, 3, &summary).to_ns, 36 * US + 4 * WAY);
     ck_assert_uint_eq(summary.n_deviations[SIM_LET_PASS], 1);
-    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 1021 * US + 2 * WAY);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 1016 * US + 3 * WAY);
 }
 
 TEST(other_work_is_not_a_servers) {

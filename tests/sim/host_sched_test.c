@@ -2,17 +2,6 @@
 /* The host's scheduler and carriers, and the model that is made of measured costs: cases as host.h says. */
 #include "host.h"
 
-/* Threads 0 to n - 1, each with its work. */
-static const struct sbt_trace *that_compute(uint32_t n, const uint64_t *work) {
-    struct build b;
-    build_open(&b);
-    create_all(&b, n);
-    for (uint32_t i = 1; i < n; i++)
-        end(&b, i, work[i]);
-    join_all(&b, n, work[0]);
-    return build_close(&b);
-}
-
 static const struct sbt_trace *two_that_compute(uint64_t work) {
     return that_compute(2, (const uint64_t[]){work, work});
 }
@@ -239,6 +228,53 @@ TEST(a_waker_is_preempted_when_it_has_woken_all) {
     }
 }
 
+/*
+ * Two cores. Threads 1 and 2 wait on core 1. At 100 us thread 0 wakes both. The idle core costs it 2 us, and begins 10
+ * us later; thread 2 costs 1 us, since that core has been interrupted, and takes nothing from thread 1, which is first.
+ */
+TEST(a_core_that_has_not_begun_is_not_interrupted_again) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
+    create(&b, 0, 1, 0);
+    create(&b, 0, 2, 10 * US);
+    for (uint32_t i = 0; i < 3; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, i == 0 ? 90 * US : 0);
+    end(&b, 1, 50 * US);
+    end(&b, 2, 50 * US);
+    join_all(&b, 3, 1 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.wake_idle_ns = 2 * US;
+    config.host.wake_busy_ns = 1 * US;
+    config.host.late_idle_ns = config.host.late_busy_ns = 10 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 3 * US);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 162 * US);
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 212 * US);
+}
+
+/*
+ * Two cores. Threads 1, 3 and 5 have ended on core 1 at once; 0, 2, 4 and 6 are on core 0, all warm. At the tick at 4
+ * ms two of the four change to core 1, and work there until 7 and 10 ms.
+ */
+TEST(an_idle_core_gets_half_at_a_tick) {
+    const struct sbt_trace *trace =
+        that_compute(9, (const uint64_t[]){5 * MS, US, 3 * MS, US, 3 * MS, US, 3 * MS, US, 3 * MS});
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.hot_ns = 1000 * MS;
+    config.host.effects &= ~(uint32_t)SIM_HOST_BALANCE;
+    uint64_t sum = 0, last = 0;
+    struct sim_summary s;
+    for (uint32_t i = 2; i < 9; i += 2) {
+        uint64_t to = run_one(&config, trace, i, &s).to_ns;
+        sum += to;
+        last = to > last ? to : last;
+    }
+    ck_assert_uint_eq(s.n_migrations, 2);
+    ck_assert_uint_eq(last, 10 * MS);
+    ck_assert_uint_eq(sum, 34 * MS);
+}
+
 /* What is made of measured costs: slices by the number of cores, and differences. */
 TEST(the_model_of_measured_costs) {
     static const uint32_t n_cores[] = {1, 2, 3, 4, 8, 64};
@@ -256,10 +292,14 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
     costs.kernel.switch_ns = 600;
+    costs.glibc.barrier_ns = 206; /* with a call in vain */
+    costs.direct.barrier_ns = 7;
     costs.memory.core_bytes_per_ns = 20;
     costs.memory.all_bytes_per_ns = 30;
     struct sim_host_model model = sim_host_model_of(&costs, SIM_HOST_GLIBC, 2);
     ck_assert_uint_eq(model.slice_ns, 18 * MS);
+    ck_assert_uint_eq(model.barrier_ns, 6);
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_DIRECT, 2).barrier_ns, 7);
     ck_assert_uint_eq(model.fall_asleep_ns, 100);
     ck_assert_uint_eq(model.awake_ns, 400);
     ck_assert_uint_eq(model.wake_busy_ns, 700);
@@ -284,34 +324,6 @@ TEST(as_many_cores_as_there_can_be) {
     ck_assert_uint_eq(s.n_migrations, 0);
 }
 
-/*
- * One carrier. Fiber 2 waits for fiber 0's spin lock: it looks for 2 us, and yields. Fiber 0 wakes fiber 1, and sleeps.
- * Fiber 2 has been in the run queue for longer, but it has yielded: fiber 1 runs at once.
- */
-TEST(a_fiber_that_yielded_comes_behind_the_woken) {
-    struct build b;
-    build_open(&b);
-    init(&b, 0, SBT_TRACE_SEM, 0, 0);
-    create_all(&b, 3);
-    call(&b, 0, SBT_TRACE_SPIN_LOCK, 1, 0);
-    sleep_for(&b, 0, 100 * US);
-    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 10 * US);
-    sleep_for(&b, 0, 100 * US);
-    call(&b, 0, SBT_TRACE_SPIN_UNLOCK, 1, 0);
-    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
-    end(&b, 1, 1 * US);
-    call(&b, 2, SBT_TRACE_SPIN_LOCK, 1, 0);
-    call(&b, 2, SBT_TRACE_SPIN_UNLOCK, 1, 0);
-    end(&b, 2, 0);
-    join_all(&b, 3, 0);
-    struct sim_config config = host_of(SIM_SWITCH, 1);
-    config.host.spin_looks_ns = 2 * US;
-    struct sim_thread_result r = run_one(&config, build_close(&b), 1, NULL);
-    ck_assert_uint_eq(r.in_ns[SIM_READY], 0);
-    ck_assert_uint_ge(r.to_ns, 111 * US);
-    ck_assert_uint_lt(r.to_ns, 114 * US);
-}
-
 /* Hosts in which the time between ticks, or the time of some work, would be none or less. */
 TEST(impossible_hosts_are_refused) {
     struct sim_config good = host_of(SIM_GLIBC, 1), bad[4] = {good, good, good, good};
@@ -327,27 +339,6 @@ TEST(impossible_hosts_are_refused) {
     struct sim *sim = sim_new(&bad[3], &error);
     ck_assert_ptr_nonnull(sim);
     sim_free(sim);
-}
-
-/*
- * Two carriers. Fiber 0 computes on one of them; four fibers wait there. The other carrier has run its own four, and
- * searches each 5 us: it takes two of the four, then one, then the last, at 0.3 us each time. Each works for 1 us.
- */
-TEST(a_carrier_takes_half_of_a_run_queue) {
-    uint64_t work[9];
-    for (uint32_t i = 0; i < 9; i++)
-        work[i] = i == 0 ? 10 * MS : 1 * US;
-    const struct sbt_trace *trace = that_compute(9, work);
-    struct sim_config config = host_of(SIM_SWITCH, 2);
-    config.host.search_ns = 30 * US;
-    struct sim_summary s;
-    uint64_t last = 0;
-    for (uint32_t i = 1; i < 9; i++) {
-        uint64_t to = run_one(&config, trace, i, &s).to_ns;
-        last = to > last ? to : last;
-    }
-    ck_assert_uint_eq(s.n_migrations, 4);
-    ck_assert_uint_eq(last, 4 * US + 3 * 5300 + 4 * US);
 }
 
 /*

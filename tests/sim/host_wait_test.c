@@ -211,6 +211,22 @@ TEST(a_barrier_wakes_one_after_another) {
         ck_assert_uint_eq(run_one(&config, trace, i, NULL).to_ns, 105 * US + 500 + i * US);
 }
 
+/* glibc's barrier calls the kernel also if no thread sleeps there. The engine direct knows that none does. */
+TEST(a_barrier_of_one_thread_calls_the_kernel) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 1);
+    call(&b, 0, SBT_TRACE_BARRIER_WAIT, 0, 0);
+    end(&b, 0, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.host.futex_wake_ns = 500;
+    config.host.barrier_ns = 6;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 506);
+    config.sync = SIM_DIRECT;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).to_ns, 6);
+}
+
 /*
  * One core, glibc's spin lock. Thread 0 has it from 0 on, for 6 ms of work, and works on. Thread 1 spins from 4 to 8
  * ms, in vain, because thread 0 has no core; it sees the lock free when it has the core again, at 12 ms.

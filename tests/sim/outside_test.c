@@ -183,6 +183,32 @@ TEST(a_circle_of_locks_does_not_last_as_long_as_others_sleep) {
     check_circle(build_close(&b), false);
 }
 
+/* The threads meet at 5 ms. What looks for circles comes at 1, 3 and 7 ms; on the host a circle ends as it closes. */
+TEST(on_the_host_a_circle_of_locks_costs_nothing) {
+    static const enum sim_sync syncs[] = {SIM_GLIBC, SIM_DIRECT};
+    static const uint64_t queue_ns[] = {0, 40}; /* of the parking lot */
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    for (uint32_t t = 1; t < 3; t++) {
+        lock_nth(&b, t, 3 - t, 1, 0);
+        lock_nth(&b, t, t, 2, 5 * MS);
+        call(&b, t, SBT_TRACE_MUTEX_UNLOCK, t, 0);
+        call(&b, t, SBT_TRACE_MUTEX_UNLOCK, 3 - t, 0);
+        end(&b, t, 0);
+    }
+    outside(&b, 0, 0, 15 * MS);
+    join_all(&b, 3, 0);
+    const struct sbt_trace *trace = build_close(&b);
+    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
+        struct sim_config config = free_of(syncs[i], 4);
+        struct sim_summary sum;
+        config.let_pass = true;
+        ck_assert_uint_eq(run_one(&config, trace, 1, &sum).to_ns, 5 * MS + queue_ns[i]);
+        ck_assert_uint_eq(sum.n_deviations[SIM_LET_PASS], 1);
+    }
+}
+
 /* Thread 0 works, and waits for the outside each millisecond. Where these waits are left out they are looks. */
 TEST(without_waits_for_the_outside_a_circle_does_not_last_as_long_as_others_work) {
     struct build b;
