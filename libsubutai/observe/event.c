@@ -178,8 +178,8 @@ static inline void waited(struct rec_call *c) {
 }
 
 /*
- * The call is made while another one, which may wait, is under way: by a handler, which goes back to it. Or a handler has
- * left that one by siglongjmp, and it is over.
+ * The call is made while another one, which may wait, is under way: by a handler, which goes back to it. Or a handler
+ * has left that one by siglongjmp, and it is over.
  */
 static SBT_NOINLINE void interrupts(struct rec_call *c) {
     struct rec_thread *t = c->thread;

@@ -181,7 +181,8 @@ struct rec_call {
     bool ended_long_wait;          /* its call stack is wanted */
     const void *said_to_wait_for;  /* with stacks but without a profile: its hint says so; NULL: no object */
     bool is_over;                  /* the object's memory is not read: the call has been made, and it may be gone */
-    /* As in the record: the call that a handler has interrupted to make this one. outer_work_ns, outer_at: if there is one */
+    /* As in the record: the call that a handler has interrupted to make this one. outer_work_ns, outer_at: if there is
+     * one */
     uint8_t outer;
     uint64_t outer_work_ns;
     uintptr_t outer_at;

@@ -40,8 +40,8 @@ static bool put_arrival(struct rec_thread *t) {
 enum { SLEEPS = 8 };
 
 /*
- * A call that the thread is not in any more: a handler has left it by siglongjmp, and there was no event that would have
- * told (event.c). Then the thread has worked since. Where threads wait actively that cannot be told.
+ * A call that the thread is not in any more: a handler has left it by siglongjmp, and there was no event that would
+ * have told (event.c). Then the thread has worked since. Where threads wait actively that cannot be told.
  */
 static bool is_left(const struct rec_thread *t, uint64_t gap_ns, uint64_t used_ns) {
     unsigned op = t->in_call - 1u;

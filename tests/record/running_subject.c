@@ -95,7 +95,8 @@ static void wait_for(const unsigned *n, unsigned least) {
 int main(void) {
     static void *(*const routines[])(void *) = {computes, sleeps, waits, stays, jumps};
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
-    if (sem_init(&never_posted, 0, 0) != 0 || sem_init(&for_handler, 0, 0) != 0 || sigaction(SIGUSR1, &action, NULL) != 0)
+    if (sem_init(&never_posted, 0, 0) != 0 || sem_init(&for_handler, 0, 0) != 0 ||
+        sigaction(SIGUSR1, &action, NULL) != 0)
         return 1;
     for (unsigned i = 0; i < N_THREADS; i++)
         if (pthread_create(&threads[i], NULL, routines[i], NULL) != 0 || pthread_detach(threads[i]) != 0)
