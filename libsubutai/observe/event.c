@@ -420,7 +420,7 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
     if (c.node != NULL) {
         uint64_t worked = rec_apart_begin(&c);
         c.event.object = rec_node_begin(c.node, (uint8_t)type);
-        c.node->initial = size;
+        __atomic_store_n(&c.node->initial, size, __ATOMIC_RELAXED); /* as in begin_life */
         if (rec_may_define(&c, c.node))
             rec_define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
         rec_apart_end(&c, worked);

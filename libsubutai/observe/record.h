@@ -223,6 +223,18 @@ bool rec_write(const struct trace_block *header, const void *a, size_t n_a, cons
 void rec_finish(void);
 extern _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
 
+/*
+ * What a node says of the life at its address. Relaxed: that life may be over, and its memory another object's already,
+ * while the last calls for it still return. What is read then is of the one or of the other life.
+ */
+static inline uint32_t rec_life_of(const struct rec_node *node) {
+    return __atomic_load_n(&node->number, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t rec_initial_of(const struct rec_node *node) {
+    return __atomic_load_n(&node->initial, __ATOMIC_RELAXED);
+}
+
 /* table.c */
 bool rec_table_start(void);
 void rec_table_forget(void); /* in a forked child */
@@ -413,7 +425,7 @@ static inline uint32_t rec_place(uintptr_t here) {
  * thread's may be touched. Relaxed: the membarrier of rec_finish orders it.
  */
 static inline bool rec_busy_begin(struct rec_thread *t) {
-    t->busy = rec_place(rec_here());
+    __atomic_store_n(&t->busy, rec_place(rec_here()), __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
         return true;
