@@ -2,8 +2,9 @@
 /*
  * Threads that run when the process ends. The first locks 1000 times at once, and computes from then on; the second
  * sleeps in epoll_wait, the third waits for a condition with a lock of its own. The fourth waits for a semaphore, and a
- * handler that interrupts it has waited for another one by then. So has the fifth, whose handler has left the wait by
- * siglongjmp: it computes. When the first has computed for 200 ms of processor time the main thread calls exit.
+ * handler that interrupts it has waited for another one by then. So has that of the fifth, which has left
+ * the wait by siglongjmp: it computes. When the first has computed for 200 ms of processor time the main thread calls
+ * exit.
  */
 #include <pthread.h>
 #include <semaphore.h>
