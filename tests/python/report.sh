@@ -24,7 +24,7 @@ check "one file" is "$(find . -newer all.sbt -name '*html*' -printf '%f ')" "bot
 check "of at most 15 MB" test "$(stat -c %s both.html)" -lt 15000000
 check "that names no other" is "$(grep -oE '<(script|link|img|iframe)[^>]* (src|href)="[^"]*"' both.html | grep -v 'href="data:,"')" ""
 if no=$("$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/browser.py" 2>&1); then
-    run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_page.py" both.html all.sbt ${PICTURES:+"$PICTURES"}
+    run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_page.py" both.html all.sbt ${PICTURES:+"$PICTURES"}
     points "in a browser: "
 else
     skip "the page in a browser" "$no"
