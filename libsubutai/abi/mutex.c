@@ -38,8 +38,13 @@ static inline bool owned_by_caller(const struct sbt_mutex *mx) {
     return __atomic_load_n(&mx->owner, __ATOMIC_RELAXED) == sbt_thread_owner();
 }
 
+/* Relaxed: a thread that is not the owner may look, to no effect (observe/mutex.c). */
+static inline void set_count(struct sbt_mutex *mx, uint32_t count) {
+    __atomic_store_n(&mx->count, count, __ATOMIC_RELAXED);
+}
+
 static void own(struct sbt_mutex *mx) {
-    mx->count = 0;
+    set_count(mx, 0);
     __atomic_store_n(&mx->owner, sbt_thread_owner(), __ATOMIC_RELAXED);
 }
 
@@ -49,7 +54,7 @@ static int relock(struct sbt_mutex *mx, uint32_t kind, int errorcheck_result) {
         return errorcheck_result;
     if (mx->count == UINT32_MAX - 1)
         return EAGAIN;
-    mx->count++;
+    set_count(mx, mx->count + 1);
     return 0;
 }
 
@@ -154,7 +159,7 @@ static SBT_NOINLINE int unlock_special(pthread_mutex_t *m) {
     if (!owned_by_caller(mx))
         return EPERM;
     if (mx->count > 0) {
-        mx->count--;
+        set_count(mx, mx->count - 1);
         return 0;
     }
     __atomic_store_n(&mx->owner, 0, __ATOMIC_RELAXED);

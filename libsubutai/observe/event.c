@@ -177,7 +177,45 @@ static inline void waited(struct rec_call *c) {
     c->said_to_wait_for = NULL;
 }
 
+/*
+ * The call is made while another one, which may wait, is under way: by a handler, which goes back to it. Or a handler
+ * has left that one by siglongjmp, and it is over.
+ */
+static SBT_NOINLINE void interrupts(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
+    if (rec_is_left(t, t->call_at, rec_here())) {
+        t->in_call = 0;
+        return;
+    }
+    c->outer = t->in_call;
+    c->outer_work_ns = t->call_work_ns;
+    c->outer_at = t->call_at;
+}
+
+static inline void begin_wait(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
+    t->in_call = (uint8_t)(c->event.op + 1);
+    t->call_work_ns = c->event.work_ns;
+    t->call_at = rec_here();
+    if (SBT_UNLIKELY(c->outer != 0))
+        t->call_work_ns += c->outer_work_ns;
+}
+
+static inline void end_wait(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
+    t->in_call = c->outer;
+    if (SBT_LIKELY(c->outer == 0))
+        return;
+    t->call_work_ns = c->outer_work_ns;
+    t->call_at = c->outer_at;
+}
+
+static inline bool may_wait(const struct rec_call *c) {
+    return (waits >> c->event.op & 1) != 0;
+}
+
 static inline void entered(struct rec_call *c) {
+    c->outer = 0;
     if (SBT_UNLIKELY(c->nested)) {
         c->begin_ns = rec_now_ns();
         return;
@@ -189,10 +227,10 @@ static inline void entered(struct rec_call *c) {
         hint(c);
     if (sleeps(c->event.op))
         rec_preempt_disarm(c->thread->mark);
-    if ((waits >> c->event.op & 1) != 0) {
-        c->thread->in_call = (uint8_t)(c->event.op + 1);
-        c->thread->call_work_ns = c->event.work_ns;
-    }
+    if (SBT_UNLIKELY(c->thread->in_call != 0))
+        interrupts(c);
+    if (may_wait(c))
+        begin_wait(c);
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
     busy_end(c->thread);
 }
@@ -307,8 +345,8 @@ static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_
 static inline void leave(struct rec_call *c, uint64_t took, uint64_t now, bool stack) {
     struct rec_thread *t = c->thread;
     t->last_site = c->event.site % 64;
-    if ((waits >> c->event.op & 1) != 0)
-        t->in_call = 0;
+    if (may_wait(c))
+        end_wait(c);
     /* A handler's event in between has set the mark anew. */
     if (SBT_LIKELY(t->end_ns == c->begin_ns && rec_stayed(t, took)))
         t->cpu_ns += took;
@@ -359,11 +397,14 @@ void rec_resume(struct rec_call *c) {
 }
 
 void rec_drop(struct rec_call *c) {
+    struct rec_thread *t = c->thread;
     waited(c);
-    if (c->thread == NULL || c->nested)
+    if (t == NULL || c->nested || !rec_busy_begin(t)) /* the end of the trace reads what changes here */
         return;
-    c->thread->in_call = 0;
-    c->thread->carried_ns += c->event.work_ns;
+    if (may_wait(c))
+        end_wait(c);
+    t->carried_ns += c->event.work_ns;
+    busy_end(t);
 }
 
 void rec_init(unsigned type, const void *object, uint32_t size, const void *site) {
@@ -379,7 +420,7 @@ void rec_init(unsigned type, const void *object, uint32_t size, const void *site
     if (c.node != NULL) {
         uint64_t worked = rec_apart_begin(&c);
         c.event.object = rec_node_begin(c.node, (uint8_t)type);
-        c.node->initial = size;
+        __atomic_store_n(&c.node->initial, size, __ATOMIC_RELAXED); /* as in begin_life */
         if (rec_may_define(&c, c.node))
             rec_define(c.thread, TRACE_DEFINE_OBJECT, c.event.object, (uintptr_t)object);
         rec_apart_end(&c, worked);

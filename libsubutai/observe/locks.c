@@ -268,11 +268,12 @@ SBT_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b) {
 SBT_EXPORT int pthread_barrier_wait(pthread_barrier_t *b) {
     struct rec_call c;
     rec_enter(&c, SBT_TRACE_BARRIER_WAIT, SBT_TRACE_BARRIER, b, REC_SITE_HERE);
-    if (c.node != NULL && c.node->initial > 0) {
-        c.event.order = (REC_COUNT(c.node->acquired) - 1) / c.node->initial + 1;
+    uint32_t count = c.node != NULL ? rec_initial_of(c.node) : 0;
+    if (count > 0) {
+        c.event.order = (REC_COUNT(c.node->acquired) - 1) / count + 1;
         /* the first arrivals say the count too: the init may be in a block that is never written */
         if (c.event.order == 1)
-            c.event.size = c.node->initial;
+            c.event.size = count;
     }
     int r = sbt_pthread_barrier_wait(b);
     rec_leave(&c, r == PTHREAD_BARRIER_SERIAL_THREAD ? 0 : r);

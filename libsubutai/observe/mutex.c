@@ -7,11 +7,15 @@
 
 #include "observe/observe.h"
 
-/* Does the caller hold it exactly once? Our mutexes count from 0 and glibc's from 1, in the same place. */
+/*
+ * Does the caller hold it exactly once? Relaxed: a thread that does not own it gets its error, whatever this says.
+ * Our mutexes count from 0 and glibc's from 1, in the same place.
+ */
 static bool held_once(const pthread_mutex_t *m) {
     const struct sbt_mutex *mx = (const struct sbt_mutex *)m;
     uint32_t kind = (uint32_t)mx->kind | sbt_all_theirs;
-    return (kind & SBT_KIND_TYPE) != SBT_KIND_RECURSIVE || mx->count == ((kind & SBT_KIND_THEIRS) != 0 ? 1 : 0);
+    uint32_t once = (kind & SBT_KIND_THEIRS) != 0 ? 1 : 0;
+    return (kind & SBT_KIND_TYPE) != SBT_KIND_RECURSIVE || __atomic_load_n(&mx->count, __ATOMIC_RELAXED) == once;
 }
 
 static int locked(struct rec_call *c, const pthread_mutex_t *m, int r) {

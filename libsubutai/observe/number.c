@@ -40,10 +40,12 @@ static void define_made(struct rec_thread *t, uint32_t object, uint32_t site, ui
  */
 static SBT_NOINLINE void seen_first(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     int value = 0;
+    uint32_t initial = 0;
     if (type == SBT_TRACE_BARRIER) /* glibc and our engines have the count in the same place */
-        node->initial = c->event.size = ((const struct sbt_barrier *)object)->count;
+        initial = c->event.size = ((const struct sbt_barrier *)object)->count;
     if (type == SBT_TRACE_SEM && sbt_sem_getvalue((sem_t *)(uintptr_t)object, &value) == 0)
-        node->initial = (uint32_t)(value > 0 ? value : 0);
+        initial = (uint32_t)(value > 0 ? value : 0);
+    __atomic_store_n(&node->initial, initial, __ATOMIC_RELAXED);
 }
 
 bool rec_may_define(const struct rec_call *c, struct rec_node *node) {
@@ -76,7 +78,7 @@ static bool claim_lock(const struct rec_call *c, struct rec_node *node, uint8_t 
 void rec_claim(struct rec_call *c, struct rec_node *node, uint8_t type, const void *object) {
     uint64_t worked = rec_apart_begin(c), signals;
     bool made = __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_MADE;
-    uint32_t site = node->number, size = node->initial;
+    uint32_t site = rec_life_of(node), size = rec_initial_of(node);
     if (made && claim_lock(c, node, type, object, site)) {
         rec_apart_end(c, worked);
         return;
@@ -89,7 +91,7 @@ void rec_claim(struct rec_call *c, struct rec_node *node, uint8_t type, const vo
         bool defines = rec_may_define(c, node);
         rec_node_claimed(node, type, signals);
         if (defines)
-            define_life(c, node->number, object, made, site, size);
+            define_life(c, rec_life_of(node), object, made, site, size);
     }
     rec_apart_end(c, worked);
 }
@@ -100,7 +102,7 @@ static SBT_NOINLINE void new_site(struct rec_thread *t, struct rec_node *node, u
     rec_module_of(address);
     t->cpu_ns += rec_cpu_ns() - cpu_ns;
     t->end_ns += rec_now_ns() - wall_ns;
-    rec_define(t, TRACE_DEFINE_SITE, node->number, address);
+    rec_define(t, TRACE_DEFINE_SITE, rec_life_of(node), address);
 }
 
 uint32_t rec_site_find(struct rec_call *c, uintptr_t address) {
@@ -119,9 +121,9 @@ uint32_t rec_site_find(struct rec_call *c, uintptr_t address) {
     if (rec_takes_definition(c, node))
         new_site(t, node, address);
     if (!c->nested)
-        REC_CACHE(&t->sites[REC_CACHE_PLACE(address)], address, number, node->number);
+        REC_CACHE(&t->sites[REC_CACHE_PLACE(address)], address, number, rec_life_of(node));
     rec_apart_end(c, worked);
-    return node->number;
+    return rec_life_of(node);
 }
 
 uint32_t rec_number_of(struct rec_thread *t, uint8_t type, uintptr_t object) {

@@ -62,8 +62,8 @@ static inline uint32_t rec_object_number(struct rec_call *c, struct rec_node **n
     if (SBT_UNLIKELY(__atomic_load_n(&(*node)->type, __ATOMIC_ACQUIRE) != type))
         rec_claim(c, *node, type, object);
     if (rec_takes_definition(c, *node))
-        rec_define(c->thread, TRACE_DEFINE_OBJECT, (*node)->number, (uintptr_t)object);
-    return (*node)->number;
+        rec_define(c->thread, TRACE_DEFINE_OBJECT, rec_life_of(*node), (uintptr_t)object);
+    return rec_life_of(*node);
 }
 
 static inline uint32_t rec_site_number(struct rec_call *c, const void *site) {

@@ -41,7 +41,7 @@ static inline int rec_errno_of_c11(int r) {
 
 /* If `r` is 0 the object is gone. The next use of its address is another object, even if nothing initialises it. */
 static inline int rec_destroyed(struct rec_call *c, int r) {
-    if (r == 0 && c->node != NULL && c->node->number == c->event.object)
+    if (r == 0 && c->node != NULL && rec_life_of(c->node) == c->event.object)
         __atomic_store_n(&c->node->type, SBT_TRACE_NO_OBJECT, __ATOMIC_RELEASE);
     rec_leave(c, r);
     return r;

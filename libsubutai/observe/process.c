@@ -25,7 +25,7 @@ static void know(pthread_t thread, uint32_t number) {
     struct rec_node *node = rec_node_at((uintptr_t)thread);
     if (node == NULL)
         return;
-    node->number = number;
+    __atomic_store_n(&node->number, number, __ATOMIC_RELAXED); /* the C library orders the lives of a pthread_t */
     __atomic_store_n(&node->type, REC_PTHREAD, __ATOMIC_RELEASE);
 }
 
@@ -140,7 +140,7 @@ SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 /* The number of a thread that can be joined; SBT_TRACE_NONE: it has none. */
 static uint32_t number_of(pthread_t thread) {
     struct rec_node *node = rec_node_at((uintptr_t)thread);
-    return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_PTHREAD ? node->number
+    return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == REC_PTHREAD ? rec_life_of(node)
                                                                                          : SBT_TRACE_NONE;
 }
 

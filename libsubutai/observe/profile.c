@@ -80,7 +80,8 @@ uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key
     if (__atomic_load_n(&rec.n_objects, __ATOMIC_RELAXED) < PROFILE_N_NUMBERED)
         return rec_number_of(p->thread, key->type, key->object);
     struct rec_node *node = rec_node_find(key->object);
-    return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type ? node->number : SBT_TRACE_NONE;
+    return node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type ? rec_life_of(node)
+                                                                                       : SBT_TRACE_NONE;
 }
 
 /* May the entry be of a life that is over? Not if its number has just been looked up. */
@@ -88,7 +89,7 @@ static bool is_over(const struct rec_key *key, const struct rec_entry *e) {
     if (key->known == 0 || e->number == SBT_TRACE_NONE)
         return false;
     struct rec_node *node = rec_node_find(e->object);
-    return node == NULL || node->number != e->number || node->type != e->type;
+    return node == NULL || rec_life_of(node) != e->number || __atomic_load_n(&node->type, __ATOMIC_RELAXED) != e->type;
 }
 
 static struct rec_held *held_of(const struct rec_counts *counts, const struct rec_entry *e) {
@@ -119,7 +120,7 @@ static uint32_t number_of(struct rec_profile *p, const struct rec_key *key, cons
     struct rec_node *node = rec_node_find(key->object);
     if (node != NULL && __atomic_load_n(&node->type, __ATOMIC_ACQUIRE) == key->type &&
         __atomic_load_n(&node->undefined, __ATOMIC_RELAXED) == 0)
-        return node->number;
+        return rec_life_of(node);
     return rec_profile_number_for(p, key);
 }
 
@@ -229,11 +230,11 @@ void rec_profile_drain(struct rec_profile *p) {
     struct rec_thread *t = p->thread;
     if (p->busy != 0 || t->busy != 0 || !rec_busy_begin(t))
         return;
-    p->busy = 1;
+    __atomic_store_n(&p->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     add_pending(p);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
+    __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE);
     rec_busy_end(t);
 }
 
@@ -272,11 +273,11 @@ static void add_slowly(const struct rec_key *key, uint32_t n) {
     }
     if (!rec_busy_begin(t))
         return;
-    p->busy = 1;
+    __atomic_store_n(&p->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     add(p, key, n);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
+    __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE);
     rec_busy_end(t);
     if (SBT_UNLIKELY(p->is_pending != 0))
         rec_profile_drain(p);
@@ -320,8 +321,9 @@ void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
         return;
     struct rec_node *node = made && rec_node_count() < MAX_MADE ? rec_node_at(key->object) : rec_node_find(key->object);
     if (node != NULL) {
-        node->number = made && !nested ? rec_site_of(t, key->site) : SBT_TRACE_NONE;
-        node->initial = size;
+        uint32_t number = made && !nested ? rec_site_of(t, key->site) : SBT_TRACE_NONE;
+        __atomic_store_n(&node->number, number, __ATOMIC_RELAXED); /* as in begin_life */
+        __atomic_store_n(&node->initial, size, __ATOMIC_RELAXED);
         __atomic_store_n(&node->type, made && !nested ? REC_MADE : SBT_TRACE_NO_OBJECT, __ATOMIC_RELEASE);
     }
     if (!nested)

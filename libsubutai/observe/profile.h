@@ -308,11 +308,11 @@ static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const 
  * changed. As rec_busy_begin: the membarrier of rec_finish orders it, so a count costs no fence.
  */
 static inline bool rec_profile_begin_change(struct rec_profile *p) {
-    p->busy = 1;
+    __atomic_store_n(&p->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
         return true;
-    p->busy = 0;
+    __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE);
     return false;
 }
 

@@ -169,11 +169,11 @@ void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
         return;
     uint64_t pause_ns = (now_ns - rec.start_ns) / FLUSH_SHARE;
     p->flush_ns = now_ns + (pause_ns > PROFILE_FLUSH_NS ? pause_ns : PROFILE_FLUSH_NS);
-    p->busy = 1;
+    __atomic_store_n(&p->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     make_room(p);
     put_all(p);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->busy = 0;
+    __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE);
     rec_flush(t);
 }

@@ -120,7 +120,7 @@ struct rec_thread {
     uint16_t owed_ns;   /* by so much the work before the last event came out below zero */
     volatile bool flushing;
     bool off_core;   /* it has been off its core, perhaps to sleep, since n_sleeps was read */
-    uint8_t in_call; /* the operation plus 1 of a call under way that may wait, from end_ns on; 0: none */
+    uint8_t in_call; /* the operation plus 1 of the innermost call under way that may wait, from end_ns on; 0: none */
 
     struct rec_stacks *stacks;   /* the last call stacks; NULL: none yet */
     struct rec_profile *profile; /* NULL: not in a profile, or there was no memory */
@@ -140,7 +140,8 @@ struct rec_thread {
     uintptr_t outside_at;      /* the call's place on the stack */
     uint64_t outside_n_events; /* of the block and the batch, when the call began */
     uint64_t n_sleeps;
-    uint64_t call_work_ns; /* in_call: the work before the call */
+    uint64_t call_work_ns; /* in_call: the work before the call, and before calls that it interrupts */
+    uintptr_t call_at;     /* in_call: the call's place on the stack */
     bool attached;         /* made at a call of the thread's own: its end will not be seen */
     uint64_t known;        /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     /*
@@ -180,6 +181,11 @@ struct rec_call {
     bool ended_long_wait;          /* its call stack is wanted */
     const void *said_to_wait_for;  /* with stacks but without a profile: its hint says so; NULL: no object */
     bool is_over;                  /* the object's memory is not read: the call has been made, and it may be gone */
+    /* As in the record: the call that a handler has interrupted to make this one. outer_work_ns, outer_at: if there is
+     * one */
+    uint8_t outer;
+    uint64_t outer_work_ns;
+    uintptr_t outer_at;
     const void *site;
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */
     uint32_t flying;                /* of a condition wait: `flying` of its node when it began */
@@ -216,6 +222,18 @@ bool rec_write(const struct trace_block *header, const void *a, size_t n_a, cons
 /* Write the last block of the trace. The last event of `self` is its thread's end. Once; later calls do nothing. */
 void rec_finish(void);
 extern _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
+
+/*
+ * What a node says of the life at its address. Relaxed: that life may be over, and its memory another object's already,
+ * while the last calls for it still return. What is read then is of the one or of the other life.
+ */
+static inline uint32_t rec_life_of(const struct rec_node *node) {
+    return __atomic_load_n(&node->number, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t rec_initial_of(const struct rec_node *node) {
+    return __atomic_load_n(&node->initial, __ATOMIC_RELAXED);
+}
 
 /* table.c */
 bool rec_table_start(void);
@@ -407,7 +425,7 @@ static inline uint32_t rec_place(uintptr_t here) {
  * thread's may be touched. Relaxed: the membarrier of rec_finish orders it.
  */
 static inline bool rec_busy_begin(struct rec_thread *t) {
-    t->busy = rec_place(rec_here());
+    __atomic_store_n(&t->busy, rec_place(rec_here()), __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (SBT_LIKELY(__atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0))
         return true;

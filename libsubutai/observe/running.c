@@ -36,6 +36,19 @@ static bool put_arrival(struct rec_thread *t) {
     return before_ns != t->encoder.clock_ns || n_before != t->encoder.n_events || sequence != t->encoder.sequence;
 }
 
+/* SLEEPS: of the time of a call that sleeps, what is less than this part may be the processor's. */
+enum { SLEEPS = 8 };
+
+/*
+ * A call that the thread is not in any more: a handler has left it by siglongjmp, and there was no event that would
+ * have told (event.c). Then the thread has worked since. Where threads wait actively that cannot be told.
+ */
+static bool is_left(const struct rec_thread *t, uint64_t gap_ns, uint64_t used_ns) {
+    unsigned op = t->in_call - 1u;
+    bool sleeps = op != SBT_TRACE_SPIN_LOCK && op != SBT_TRACE_BARRIER_WAIT && op != SBT_TRACE_FUTEX_WAIT;
+    return t->in_call != 0 && sleeps && used_ns > gap_ns / SLEEPS;
+}
+
 /*
  * How long the thread has waited: in a call of the recorder's until the end, and in one that waits for the outside for
  * the time without a core.
@@ -60,6 +73,10 @@ void rec_put_running(struct rec_thread *t, uint64_t now_ns) {
         return;
     uint64_t used_ns = rec_above_zero(cpu_ns, t->cpu_ns);
     used_ns = used_ns < gap_ns ? used_ns : gap_ns;
+    if (is_left(t, gap_ns, used_ns)) {
+        t->carried_ns += t->call_work_ns;
+        t->in_call = 0;
+    }
     uint64_t took_ns = waited_ns(t, gap_ns, used_ns), work_ns = t->carried_ns;
     if (!region_is_over) /* which had the work before the call */
         work_ns += t->in_call != 0 ? t->call_work_ns : used_ns;

@@ -20,9 +20,10 @@ static void consume(struct rec_call *c) {
         return;
     uint64_t n = REC_COUNT(node->acquired), posts = __atomic_load_n(&node->signals, __ATOMIC_RELAXED);
     /* Further waits have consumed posts of another process, or posts from before this trace: they get no number. */
-    c->event.order = n > node->initial && n - node->initial <= posts ? n - node->initial : 0;
+    uint32_t initial = rec_initial_of(node);
+    c->event.order = n > initial && n - initial <= posts ? n - initial : 0;
     if (n <= WAITS_WITH_VALUE) /* the init may be in a block that is never written */
-        c->event.size = node->initial;
+        c->event.size = initial;
 }
 
 static void end_wait(struct rec_call *c, int r) {

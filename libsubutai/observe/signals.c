@@ -34,11 +34,11 @@ void rec_signal_given(struct rec_call *c, long n_woken) {
         return;
     rec_node_lock(node);
     uint64_t since = node->signals - c->event.order;
-    if (node->number == c->event.object && since < N_FLYING)
+    if (rec_life_of(node) == c->event.object && since < N_FLYING)
         node->flying &= ~(UINT32_C(1) << since);
-    if (node->number == c->event.object && since < 64 && n_woken <= 1)
+    if (rec_life_of(node) == c->event.object && since < 64 && n_woken <= 1)
         node->broadcasts &= ~(UINT64_C(1) << since);
-    if (node->number == c->event.object && since < 64 && n_woken <= 0)
+    if (rec_life_of(node) == c->event.object && since < 64 && n_woken <= 0)
         node->open &= ~(UINT64_C(1) << since);
     rec_node_unlock(node);
 }
@@ -80,7 +80,7 @@ uint64_t rec_signal_assign(struct rec_call *c) {
     if (node == NULL)
         return 0;
     rec_node_lock(node);
-    if (node->number == c->event.object)
+    if (rec_life_of(node) == c->event.object)
         order = oldest_left(c, node);
     else if (node->before == c->event.object &&
              (node->before_signals > c->first_order || was_flying(c, node->before_signals)))
@@ -94,7 +94,7 @@ uint64_t rec_signal_last(struct rec_call *c) {
     if (node == NULL)
         return 0;
     rec_node_lock(node);
-    uint64_t order = node->number == c->event.object ? node->signals : 0;
+    uint64_t order = rec_life_of(node) == c->event.object ? node->signals : 0;
     rec_node_unlock(node);
     return order;
 }

@@ -144,16 +144,22 @@ void rec_node_unlock(struct rec_node *node) {
     __atomic_store_n(&node->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Until it stores the type, only the caller may begin a life there. The number is relaxed: it only has to be unique. */
+/*
+ * Until it stores the type, only the caller may begin a life there. The number is relaxed: it only has to be unique. So
+ * are the fields: calls of the life before may still be returning, if their object's memory is another object's
+ * already.
+ */
 static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     uint32_t number = __atomic_fetch_add(numbers, 1, __ATOMIC_RELAXED);
     rec_node_lock(node);
-    node->before = node->number;
+    node->before = rec_life_of(node);
     node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
-    node->acquired = node->signals = node->open = node->broadcasts = 0;
-    node->initial = 0; /* this also clears `flying` */
-    node->undefined = 0;
-    node->number = number;
+    __atomic_store_n(&node->acquired, 0, __ATOMIC_RELAXED); /* this also clears `open` */
+    __atomic_store_n(&node->signals, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&node->broadcasts, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&node->initial, 0, __ATOMIC_RELAXED); /* this also clears `flying` */
+    __atomic_store_n(&node->undefined, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&node->number, number, __ATOMIC_RELAXED);
     rec_node_unlock(node);
     return number;
 }

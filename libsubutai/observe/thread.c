@@ -30,20 +30,39 @@ static bool leave_state(struct rec_thread *t, uint32_t from, uint32_t to) {
     return __atomic_compare_exchange_n(&t->state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
+/*
+ * If it is, the caller sees all that it has done to its record: the acquires pair with the ends of its last event and
+ * of its last change of its profile.
+ */
 bool rec_thread_is_gone(const struct rec_thread *t) {
-    return sbt_syscall3(SYS_tgkill, rec.process_id, t->tid, 0) == -ESRCH;
+    uint32_t tid = __atomic_load_n(&t->tid, __ATOMIC_RELAXED); /* it may begin at this moment, and then is not gone */
+    if (sbt_syscall3(SYS_tgkill, rec.process_id, tid, 0) != -ESRCH)
+        return false;
+    (void)__atomic_load_n(&t->busy, __ATOMIC_ACQUIRE);
+    if (t->profile != NULL)
+        (void)__atomic_load_n(&t->profile->busy, __ATOMIC_ACQUIRE);
+    return true;
+}
+
+/* Relaxed: close_gone looks again when the record is its own. */
+static bool is_attached(const struct rec_thread *t) {
+    return __atomic_load_n(&t->attached, __ATOMIC_RELAXED);
 }
 
 static void renew(struct rec_thread *t, uint32_t number) {
     memset(&t->encoder, 0, offsetof(struct trace_encoder, templates));
     memset(t->objects, 0, sizeof t->objects);
     memset(t->sites, 0, sizeof t->sites);
-    t->encoder.thread = t->number = number;
+    t->encoder.thread = number;
+    __atomic_store_n(&t->number, number,
+                     __ATOMIC_RELAXED); /* pairs with rec_thread_joined, which looks through all records */
     t->encoder.overhead_ns = rec.overhead_ns;
     t->encoder.slip_min_ns = 1000;
     t->generation = rec.generation;
-    t->known = REC_UNKNOWN(number);
-    t->tid = t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
+    __atomic_store_n(&t->known, REC_UNKNOWN(number),
+                     __ATOMIC_RELAXED); /* the creator of the thread before may still look */
+    __atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
+    t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
     t->flushing = t->has_arrived = false;
     t->carried_ns = t->long_after = t->end_ns = 0;
     t->in_call = 0;
@@ -98,7 +117,7 @@ void rec_thread_close(struct rec_thread *t) {
         rec_flush_interrupted(t);
     }
     __atomic_fetch_add(&rec.n_lost, rec_thread_lost(t), __ATOMIC_RELAXED);
-    t->attached = false; /* before the record becomes another thread's */
+    __atomic_store_n(&t->attached, false, __ATOMIC_RELAXED); /* before the record becomes another thread's */
     __atomic_store_n(&t->state, REC_FREE, __ATOMIC_RELEASE);
 }
 
@@ -117,7 +136,7 @@ static void close_gone(struct rec_thread *t, uint32_t state, uint32_t number) {
     uint64_t signals = sbt_signals_block();
     if (leave_state(t, state, REC_CLOSING)) {
         bool gone = number != SBT_TRACE_NONE ? t->number == number
-                                             : (state == REC_ENDED || t->attached) && rec_thread_is_gone(t);
+                                             : (state == REC_ENDED || is_attached(t)) && rec_thread_is_gone(t);
         if (gone && t->profile != NULL)
             rec_misses_end(&t->profile->misses);
         if (gone && __atomic_load_n(&rec.closing, __ATOMIC_RELAXED) == 0)
@@ -134,7 +153,7 @@ struct rec_thread *rec_thread_new(void) {
         uint32_t state = __atomic_load_n(&t->state, __ATOMIC_RELAXED);
         if (state == REC_FREE && leave_state(t, REC_FREE, REC_LIVE))
             break;
-        if ((state == REC_ENDED || (state == REC_LIVE && t->attached)) && rec_thread_is_gone(t)) {
+        if ((state == REC_ENDED || (state == REC_LIVE && is_attached(t))) && rec_thread_is_gone(t)) {
             close_gone(t, state, SBT_TRACE_NONE);
             if (leave_state(t, REC_FREE, REC_LIVE))
                 break;
@@ -144,7 +163,7 @@ struct rec_thread *rec_thread_new(void) {
     if (fresh && (t = rec_map(sizeof *t)) == NULL)
         return NULL;
     renew(t, __atomic_fetch_add(&rec.n_threads, 1, __ATOMIC_RELAXED));
-    t->state = REC_LIVE;
+    __atomic_store_n(&t->state, REC_LIVE, __ATOMIC_RELAXED);
     if (fresh) {
         t->next = __atomic_load_n(&rec.threads, __ATOMIC_RELAXED);
         while (!__atomic_compare_exchange_n(&rec.threads, &t->next, t, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
@@ -154,7 +173,7 @@ struct rec_thread *rec_thread_new(void) {
 }
 
 void rec_thread_run(struct rec_thread *t) {
-    t->tid = (uint32_t)sbt_syscall0(SYS_gettid);
+    __atomic_store_n(&t->tid, (uint32_t)sbt_syscall0(SYS_gettid), __ATOMIC_RELAXED); /* pairs with rec_thread_is_gone */
     if (t->profile != NULL)
         rec_misses_begin(&t->profile->misses);
     t->mark = rec_preempt_place();
@@ -229,7 +248,7 @@ SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
     }
     if (t != NULL) {
         rec_thread_run(t);
-        t->attached = true;
+        __atomic_store_n(&t->attached, true, __ATOMIC_RELAXED);
     }
     return t;
 }
@@ -248,7 +267,7 @@ void rec_thread_ended(void) {
 
 void rec_thread_joined(uint32_t number) {
     struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE);
-    while (t != NULL && t->number != number)
+    while (t != NULL && __atomic_load_n(&t->number, __ATOMIC_RELAXED) != number)
         t = t->next;
     if (t != NULL)
         close_gone(t, REC_ENDED, number);

@@ -74,6 +74,9 @@ check "with its calls" is "$(calls out/locks.*.sbt mutex_lock)" 5
 profile -- ./locks segv
 check "a program that crashes: its signal" is "$status" 139
 check "one line says so" matches "$err" "was ended by SIGSEGV"
+subutai profile -o killed -- sh -c 'kill -9 $$'
+check "killed before anything was written: one line says so" matches "$status $err" \
+    "^137 subutai: profile: 'sh' was ended by SIGKILL before it had written anything to killed: let it run for longer\$"
 profile -- sh -c './locks 0; exec ./locks 0'
 check "programs that it starts" is "$(find out -name '*.sbt' | wc -l)" 2
 

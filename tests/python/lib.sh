@@ -81,6 +81,22 @@ sweep_ends() {
     is "$status" "$1" && is "$(lines "$scratch/.err")" 1 && matches "$err" "^subutai: sweep: $2"
 }
 
+# As run, for a command that says each step as it is done: it may take as long as it goes on, and two minutes for a step.
+run_as_long() {
+    local size=0 seen=0 waited=0 child
+    "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null &
+    child=$!
+    while kill -0 "$child" 2>/dev/null && ((waited < 120)); do
+        sleep 1
+        seen=$(stat -c %s "$scratch/.out")
+        waited=$((seen == size ? waited + 1 : 0)) size=$seen
+    done
+    ((waited < 120)) || kill "$child"
+    wait "$child"
+    status=$?
+    out=$(<"$scratch/.out") err=$(<"$scratch/.err")
+}
+
 # points PREFIX: the points of the test in Python that `run` has just run (tests/python/points.py) are points of this.
 points() {
     local result text

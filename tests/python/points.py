@@ -10,7 +10,7 @@ def point(good: bool, text: str) -> None:
     """One result."""
     global _n_points
     _n_points += 1
-    print(f"{'ok' if good else 'not ok'} {_n_points} - {text}")
+    print(f"{'ok' if good else 'not ok'} {_n_points} - {text}", flush=True)  # run_as_long sees that the test goes on
 
 
 def raises(kind: type[Exception], text: str, call: Callable[[], object]) -> bool:

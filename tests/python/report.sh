@@ -24,7 +24,7 @@ check "one file" is "$(find . -newer all.sbt -name '*html*' -printf '%f ')" "bot
 check "of at most 15 MB" test "$(stat -c %s both.html)" -lt 15000000
 check "that names no other" is "$(grep -oE '<(script|link|img|iframe)[^>]* (src|href)="[^"]*"' both.html | grep -v 'href="data:,"')" ""
 if no=$("$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/browser.py" 2>&1); then
-    run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_page.py" both.html all.sbt ${PICTURES:+"$PICTURES"}
+    run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_page.py" both.html all.sbt ${PICTURES:+"$PICTURES"}
     points "in a browser: "
 else
     skip "the page in a browser" "$no"
@@ -89,10 +89,13 @@ check "of two traces: a folder for each" is "$status $(listed each)" "0 all four
 subutai report --folded all.folded all.sbt
 check "speedscope has the stacks of --folded, with their weights" is "$(jq -r '.shared.frames as $f | .profiles[0] |
     [.samples, .weights] | transpose[] | ([.[0][] | $f[.].name] | join(";")) + " " + (.[1] | tostring)' all.json)" "$(cat all.folded)"
-out=$(cat all.json)
-check "in its format" json '.[0] | ."$schema" == "https://www.speedscope.app/file-format-schema.json" and
-    .profiles[0].type == "sampled" and .profiles[0].unit == "nanoseconds" and
-    .profiles[0].endValue == (.profiles[0].weights | add)'
+run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/speedscope.py" --test
+check "each rule of speedscope's format finds what breaks it" is "$status $out" "0 "
+for trace in all four '<b>'; do # the last has no stacks
+    subutai report --speedscope "$trace.speedscope.json" "$trace.sbt"
+    run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/speedscope.py" "$trace.speedscope.json"
+    check "speedscope can open what is of $trace" is "$status $out" "0 "
+done
 
 # ---- progress ----
 if command -v script >/dev/null; then

@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Threads that run when the process ends. The first locks 1000 times at once, and computes from then on; the second
- * sleeps in epoll_wait, the third waits for a condition with a lock of its own. When the first has computed for 200 ms
- * of processor time the main thread calls exit.
+ * sleeps in epoll_wait, the third waits for a condition with a lock of its own. The fourth waits for a semaphore, and a
+ * handler that interrupts it has waited for another one by then. So has that of the fifth, which has left
+ * the wait by siglongjmp: it computes. When the first has computed for 200 ms of processor time the main thread calls
+ * exit.
  */
 #include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sys/epoll.h>
 
-enum { N_LOCKS = 1000, COMPUTES_NS = 200000000 };
+enum { N_LOCKS = 1000, COMPUTES_NS = 200000000, N_THREADS = 5, STAYS = 3, LEAVES };
 
-static pthread_mutex_t locks[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static pthread_mutex_t locks[4] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                   PTHREAD_MUTEX_INITIALIZER};
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
-static unsigned n_computed;
+static unsigned n_computed, n_waits, n_handled;
+static sem_t never_posted, for_handler;
+static pthread_t threads[N_THREADS];
+static _Thread_local sigjmp_buf *leaves;
 
 static _Noreturn void *computes(void *unused) {
     struct timespec now = {0};
@@ -48,14 +58,59 @@ static _Noreturn void *waits(void *unused) {
         pthread_cond_wait(&never, &locks[2]);
 }
 
-int main(void) {
-    static void *(*const routines[])(void *) = {computes, sleeps, waits};
-    for (unsigned i = 0; i < 3; i++) {
-        pthread_t thread;
-        if (pthread_create(&thread, NULL, routines[i], NULL) != 0)
-            return 1;
-        pthread_detach(thread);
+static void handle(int signo) {
+    (void)signo;
+    sem_wait(&for_handler);
+    __atomic_fetch_add(&n_handled, 1, __ATOMIC_RELEASE);
+    if (leaves != NULL)
+        siglongjmp(*leaves, 1);
+}
+
+static _Noreturn void *stays(void *unused) {
+    (void)unused;
+    __atomic_fetch_add(&n_waits, 1, __ATOMIC_RELEASE);
+    for (;;)
+        sem_wait(&never_posted);
+}
+
+static _Noreturn void *jumps(void *unused) {
+    sigjmp_buf here;
+    (void)unused;
+    leaves = &here;
+    if (sigsetjmp(here, 1) == 0) {
+        __atomic_fetch_add(&n_waits, 1, __ATOMIC_RELEASE);
+        for (;;)
+            sem_wait(&never_posted);
     }
+    pthread_mutex_lock(&locks[3]);
+    pthread_mutex_unlock(&locks[3]);
+    for (volatile unsigned i = 0;; i++) {
+    }
+}
+
+static void wait_for(const unsigned *n, unsigned least) {
+    while (__atomic_load_n(n, __ATOMIC_ACQUIRE) < least)
+        usleep(1000);
+}
+
+int main(void) {
+    static void *(*const routines[])(void *) = {computes, sleeps, waits, stays, jumps};
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    if (sem_init(&never_posted, 0, 0) != 0 || sem_init(&for_handler, 0, 0) != 0 ||
+        sigaction(SIGUSR1, &action, NULL) != 0)
+        return 1;
+    for (unsigned i = 0; i < N_THREADS; i++)
+        if (pthread_create(&threads[i], NULL, routines[i], NULL) != 0 || pthread_detach(threads[i]) != 0)
+            return 1;
+    wait_for(&n_waits, 2);
+    usleep(20000); /* they sleep */
+    for (unsigned i = STAYS; i <= LEAVES; i++)
+        if (pthread_kill(threads[i], SIGUSR1) != 0)
+            return 1;
+    usleep(20000);
+    for (unsigned i = STAYS; i <= LEAVES; i++)
+        sem_post(&for_handler);
+    wait_for(&n_handled, 2);
     while (__atomic_load_n(&n_computed, __ATOMIC_ACQUIRE) == 0)
         usleep(1000);
     exit(0);

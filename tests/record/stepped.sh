@@ -29,4 +29,19 @@ for how in beside handler; do
     check "$how: each profile is whole and possible" is "$n_bad" 0
     note "$out"
 done
+
+# The work before the lock is in the record once: before its event, or in the end of the thread.
+rm -f ./*.sbt
+subutai record -o t.sbt --engine glibc -- "$SUBJECT" drop 1
+n_traces=0 n_bad=0
+for trace in t.*.sbt; do
+    n_traces=$((n_traces + 1))
+    worked=$("$SUBUTAI" trace dump --json --thread 1 "$trace" | jq -s '[.[].work_ns // 0] | add') || worked=none
+    [[ $worked -ge 9000000 && $worked -le 23000000 ]] && continue
+    n_bad=$((n_bad + 1))
+    ((n_bad > 5)) || note "$trace: worked for $worked ns"
+done
+check "drop: the points are those of the call" test "$status$err" = 0 -a "$n_traces" -gt 20
+check "drop: what the thread worked is in each record once" is "$n_bad" 0
+note "$n_traces traces, $n_bad bad"
 finish

@@ -5,6 +5,8 @@
  * usage: stepped-subject HOW STRIDE
  *   beside   the thread lingers at the point, while another thread ends the process
  *   handler  the thread ends the process there, in a handler
+ *   drop     as beside, of a record: the thread works for WORK_NS, and then locks a recursive mutex once more, which is
+ *            no event. The points are those after the lock itself
  * STRIDE: instructions from one point to the next.
  * It prints for each process its id, and how many locks had been taken before the point.
  */
@@ -25,11 +27,13 @@
 #define TRAP_FLAG 0x100L
 
 enum { WARM_ROUNDS = 3, PAUSE_US = 50, LINGER_US = 2000, STEPS_MOST = 100000, TRIES = 20 };
+enum { WORK_NS = 10000000, HELD = 3 /* times, when the lock that is stepped through is over */ };
 enum { OVER = 10 }; /* exit status: all was done before the point */
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
-static bool beside;
+static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static bool beside, drop;
 static long steps_left;
 static atomic_int turn, n_taken, reached; /* n_taken: locks */
 static volatile bool stepping;
@@ -59,6 +63,14 @@ static void scene(void) {
     end_here();
 }
 
+static void work(void) {
+    struct timespec begin, now;
+    SYS(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin));
+    do {
+        SYS(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
+    } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < WORK_NS);
+}
+
 static void say(void) {
     char text[64];
     int n = snprintf(text, sizeof text, "%d %d\n", (int)getpid(), atomic_load(&n_taken));
@@ -68,7 +80,7 @@ static void say(void) {
 /* After each instruction. With another thread beside it the handler counts, too: that is done by the end. */
 static void step(int signo, siginfo_t *info, void *context) {
     (void)signo, (void)info;
-    if (stepping && steps_left-- > 0)
+    if (stepping && ((drop && recursive.__data.__count < HELD) || steps_left-- > 0))
         return;
     ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
     if (!stepping)
@@ -78,11 +90,38 @@ static void step(int signo, siginfo_t *info, void *context) {
         say();
         _exit(0);
     }
-    take(&of_handler);
-    OK(pthread_mutex_unlock(&of_handler));
+    if (!drop) {
+        take(&of_handler);
+        OK(pthread_mutex_unlock(&of_handler));
+    }
     say();
     atomic_store(&reached, 1);
     usleep(LINGER_US);
+}
+
+static void begin_steps(void) {
+    stepping = true;
+    __asm__ volatile("sub $128, %%rsp; pushfq; orq %0, (%%rsp); popfq; add $128, %%rsp" ::"i"(TRAP_FLAG)
+                     : "memory", "cc");
+}
+
+static __attribute__((noinline)) void once_more(void) {
+    OK(pthread_mutex_lock(&recursive));
+    end_here();
+}
+
+static void *stepped_drop(void *unused) {
+    once_more(); /* the call site is known from here on */
+    once_more();
+    atomic_store(&turn, 1);
+    while (atomic_load(&turn) == 1)
+        sched_yield();
+    work();
+    begin_steps();
+    once_more();
+    stepping = false;
+    _exit(OVER);
+    return unused;
 }
 
 static void *stepped(void *unused) {
@@ -91,9 +130,7 @@ static void *stepped(void *unused) {
     atomic_store(&turn, 1);
     while (atomic_load(&turn) == 1)
         sched_yield();
-    stepping = true;
-    __asm__ volatile("sub $128, %%rsp; pushfq; orq %0, (%%rsp); popfq; add $128, %%rsp" ::"i"(TRAP_FLAG)
-                     : "memory", "cc");
+    begin_steps();
     scene();
     stepping = false;
     _exit(OVER);
@@ -114,10 +151,11 @@ static void end_at(long n) {
     steps_left = n;
     sigfillset(&action.sa_mask);
     SYS(sigaction(SIGTRAP, &action, NULL));
-    OK(pthread_create(&thread, NULL, stepped, NULL));
+    OK(pthread_create(&thread, NULL, drop ? stepped_drop : stepped, NULL));
     while (atomic_load(&turn) == 0)
         sched_yield();
-    renew();
+    if (!drop)
+        renew();
     atomic_store(&turn, 2);
     while (atomic_load(&reached) == 0)
         usleep(PAUSE_US);
@@ -145,7 +183,8 @@ int main(int argc, char **argv) {
     int status = 0;
     if (stride < 1)
         return 2;
-    beside = strcmp(argv[1], "beside") == 0;
+    drop = strcmp(argv[1], "drop") == 0;
+    beside = drop || strcmp(argv[1], "beside") == 0;
     for (long n = 0; status == 0 && n < STEPS_MOST; n += stride)
         status = try_at(n);
     return WIFEXITED(status) && WEXITSTATUS(status) == OVER ? 0 : 1;

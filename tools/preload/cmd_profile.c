@@ -197,12 +197,24 @@ static void show(const char *report) {
         close(fd);
 }
 
-static void report_on(struct profile *p, const char *program) {
-    list_traces(p);
-    if (p->n_files == 0) {
+/* How the program ended, where that bears on the report. One line. False: there is nothing to report. */
+static bool tell_end(const struct profile *p, const char *program, int status) {
+    const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+    name = name != NULL ? name : "?";
+    if (WIFSIGNALED(status) && p->n_files == 0)
+        cmd_warn("profile: '%s' was ended by SIG%s before it had written anything to %s: let it run for longer",
+                 program, name, p->out);
+    else if (WIFSIGNALED(status))
+        cmd_warn("profile: '%s' was ended by SIG%s; the report is of what was written until then", program, name);
+    else if (p->n_files == 0)
         cmd_warn("profile: '%s' has left no trace: it was not served, or could not write to %s", program, p->out);
+    return p->n_files > 0;
+}
+
+static void report_on(struct profile *p, const char *program, int status) {
+    list_traces(p);
+    if (!tell_end(p, program, status))
         return;
-    }
     char *report = cmd_format("%s/report.txt", p->out);
     if (make_report(p, report)) {
         show(report);
@@ -282,12 +294,7 @@ static int profile_main(const struct command *self, int argc, char **argv) {
     char **env = env_build("profile", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
     verdict_warn(&verdict, "profile", command_line[0], options.value[SBT_OPT_VERBOSE].u);
     int status = run(path, command_line, env);
-    if (WIFSIGNALED(status)) {
-        const char *name = sigabbrev_np(WTERMSIG(status));
-        cmd_warn("profile: '%s' was ended by SIG%s; the report is of what was written until then", command_line[0],
-                 name != NULL ? name : "?");
-    }
-    report_on(&p, command_line[0]);
+    report_on(&p, command_line[0], status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
