@@ -290,9 +290,37 @@ static void begin_round(void) {
     r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked, det_hints_begin());
 }
 
+static bool is_enabled(void) {
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_setcancelstate(state, NULL);
+    return state == PTHREAD_CANCEL_ENABLE;
+}
+
+/* A cancellation that came before the wait. */
+static bool is_cancelled(void) {
+    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting &&
+           is_enabled();
+}
+
+/*
+ * With asynchronous cancellation the signal of a cancellation may strike while the thread waits for the turn, or has
+ * it: the others would wait for the turn that it takes to its end. So the type is deferred in a wait, and a thread that
+ * has been cancelled meanwhile gives the turn up before the type is what it was. Not in an operation inside of another.
+ */
+static SBT_NOINLINE void be_asynchronous_again(void) {
+    if (is_cancelled()) {
+        det_self.is_exiting = true;
+        det_pass();
+    }
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+}
+
 void det_take_slow(void) {
     const struct det_wait wait = {.deadline = NULL};
     struct turn_wait w;
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     if (SBT_UNLIKELY(det_round->is_timed))
         det_self.arrived_ns = sbt_now_ns();
     do {
@@ -304,6 +332,8 @@ void det_take_slow(void) {
             det_join_round();
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
     } while (!take_turn(&w));
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        be_asynchronous_again();
 }
 
 bool det_await_served(const struct det_wait *wait) {
@@ -354,19 +384,6 @@ void det_wait_serially(void) {
 }
 
 /* ---- blocking ---- */
-
-static bool is_enabled(void) {
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    pthread_setcancelstate(state, NULL);
-    return state == PTHREAD_CANCEL_ENABLE;
-}
-
-/* A cancellation that came before the wait. */
-static bool is_cancelled(void) {
-    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting &&
-           is_enabled();
-}
 
 void det_cancel_has_acted(void) {
     det_self.is_exiting = true;
@@ -429,7 +446,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (wait->can_cancel && is_cancelled())
         return TURN_CANCELLED;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
+    bool is_async = SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS);
+    bool can_cancel = (wait->can_cancel || is_async) && !det_self.is_exiting && is_enabled();
     uint64_t due = due_of(wait);
     uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
     det_self.n_inner = 0;
@@ -450,7 +468,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     bool has_it = take_turn(&w);
     end_to_look(wait, had_handled);
     det_self.n_inner = n_inner;
-    pthread_setcanceltype(type, NULL);
+    if (!is_async || !has_it)
+        pthread_setcanceltype(type, NULL);
     if (!has_it) { /* in a child: it looks again */
         det_take_slow();
         return TURN_WOKEN;
@@ -458,10 +477,14 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     det_come_back(&aside);
     if (may_go_on(&w)) {
         det_go_on();
+        if (is_async)
+            pthread_setcanceltype(type, NULL);
         return TURN_WOKEN;
     }
     enum turn_reason reason = (enum turn_reason)r->turn.thread[w.number].reason;
     resume(reason);
+    if (is_async)
+        be_asynchronous_again();
     if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
         det_sleep_off(wait->deadline);
     return reason;
