@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Asynchronous cancellation of threads that wait for a lock. POSIX allows no such call with that type. Programs make it
- * nevertheless, and test suites do, and glibc cancels the thread in its wait: without that nobody can join a thread
- * that waits for itself.
+ * nevertheless, and test suites do, and glibc cancels the thread in its wait: else a thread that waits for itself
+ * cannot be joined.
  */
 #include "topic.h"
 
