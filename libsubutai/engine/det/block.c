@@ -16,6 +16,19 @@ static bool is_cancelled(void) {
            is_enabled();
 }
 
+/*
+ * With asynchronous cancellation the signal of a cancellation may strike while the thread waits for the turn, or has
+ * it: the others would wait for the turn that it takes to its end. So the type is deferred in a wait, and a thread that
+ * has been cancelled meanwhile gives the turn up before the type is what it was. Not in an operation inside of another.
+ */
+SBT_NOINLINE void det_be_asynchronous_again(void) {
+    if (is_cancelled()) {
+        det_self.is_exiting = true;
+        det_pass();
+    }
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+}
+
 void det_cancel_has_acted(void) {
     det_self.is_exiting = true;
 }
@@ -73,7 +86,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (wait->can_cancel && is_cancelled())
         return TURN_CANCELLED;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    bool can_cancel = wait->can_cancel && !det_self.is_exiting && is_enabled();
+    bool is_async = SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS);
+    bool can_cancel = (wait->can_cancel || is_async) && !det_self.is_exiting && is_enabled();
     uint64_t due = due_of(wait);
     uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
     det_self.n_inner = 0;
@@ -94,7 +108,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     bool has_it = det_await_woken(wait, number, generation);
     end_to_look(wait, had_handled);
     det_self.n_inner = n_inner;
-    pthread_setcanceltype(type, NULL);
+    if (!is_async || !has_it)
+        pthread_setcanceltype(type, NULL);
     if (!has_it) { /* in a child: it looks again */
         det_take_slow();
         return TURN_WOKEN;
@@ -102,10 +117,14 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     det_come_back(&aside);
     if (det_may_go_on(wait, number)) {
         det_go_on();
+        if (is_async)
+            pthread_setcanceltype(type, NULL);
         return TURN_WOKEN;
     }
     enum turn_reason reason = (enum turn_reason)r->turn.thread[number].reason;
     resume(reason);
+    if (is_async)
+        det_be_asynchronous_again();
     if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
         det_sleep_off(wait->deadline);
     return reason;

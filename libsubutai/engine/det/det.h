@@ -170,6 +170,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait);
  * without. False: neither, the process is a child that a handler has forked.
  */
 bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t generation);
+/* With the turn, at the end of a wait of a thread with asynchronous cancellation, which was deferred meanwhile. */
+void det_be_asynchronous_again(void);
 
 /* The caller has the turn. How many were woken. */
 uint32_t det_wake(const void *key, uint32_t n);

@@ -300,6 +300,8 @@ static void begin_round(void) {
 void det_take_slow(void) {
     const struct det_wait wait = {.deadline = NULL};
     struct turn_wait w;
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     if (SBT_UNLIKELY(det_round->is_timed))
         det_self.arrived_ns = sbt_now_ns();
     do {
@@ -311,6 +313,8 @@ void det_take_slow(void) {
             det_join_round();
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
     } while (!take_turn(&w));
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        det_be_asynchronous_again();
 }
 
 bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t generation) {

@@ -234,12 +234,14 @@ static void abandoned(struct sbt_waiter *w, int result) {
         direct_mutex_unlock((pthread_mutex_t *)mutex_of(w->key));
 }
 
-const struct sbt_lot_role direct_mutex_waits = {.validate = validate,
-                                                .successor = successor,
-                                                .held_up = held_up,
-                                                .retry = retry,
-                                                .poll = try_unqueued,
-                                                .abandoned = abandoned};
+#define ROLE(is_cancelable)                                                                                            \
+    {                                                                                                                  \
+        .validate = validate, .successor = successor, .held_up = held_up, .retry = retry, .poll = try_unqueued,        \
+        .abandoned = abandoned, .cancelable = (is_cancelable)                                                          \
+    }
+const struct sbt_lot_role direct_mutex_waits = ROLE(false);
+/* With asynchronous cancellation a waiter can be cancelled, as under glibc: a thread that waits for itself ends so. */
+static const struct sbt_lot_role waits_asynchronously = ROLE(true);
 
 /* Look as long as looking pays. ACTIVE is set before a look, so an unlock may rely on that look. */
 static bool take_awake(struct sbt_mutex *mx, struct sbt_active *active) {
@@ -280,6 +282,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadlin
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return sbt_lot_park(mx, &w, deadline);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        w.role = &waits_asynchronously;
     uint64_t timed_ns = SBT_UNLIKELY(direct_auto) ? direct_auto_begin_wait() : 0;
     if (direct_is_delegated(mx) && sbt_switch_roams()) {
         if (SBT_UNLIKELY(sbt_switch_servers != 0)) /* its last section of the mutex was ended by another thread */

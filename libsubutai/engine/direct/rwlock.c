@@ -37,7 +37,11 @@ static bool nonrecursive(const struct sbt_rwlock *lx) {
     return lx->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
 }
 
-static const struct sbt_lot_role reading, writing;
+static const struct sbt_lot_role reading, writing, reading_asynchronously, writing_asynchronously;
+
+static bool is_writing(const struct sbt_lot_role *role) {
+    return role == &writing || role == &writing_asynchronously;
+}
 
 /* ---- choices: the bucket is locked ---- */
 
@@ -46,7 +50,7 @@ static struct direct_rw_waiters count(const struct sbt_lot_queue *q, uint64_t no
     for (struct sbt_waiter *w = sbt_lot_first(q); w != NULL; w = sbt_lot_next(q, w)) {
         n.total++;
         n.one_comes = n.one_comes || (w->designated && !direct_policy_is_overdue(now_ns, w->notified_ns));
-        if (w->role == &writing) {
+        if (is_writing(w->role)) {
             n.writers++;
             n.writer = n.writer != NULL || w->inflight ? n.writer : w;
         } else if (!w->inflight) {
@@ -60,7 +64,7 @@ static struct direct_rw_waiters count(const struct sbt_lot_queue *q, uint64_t no
 static void grant_readers(struct sbt_lot_queue *q) {
     for (struct sbt_waiter *w = sbt_lot_first(q), *next; w != NULL; w = next) {
         next = sbt_lot_next(q, w);
-        if (!w->inflight && w->role == &reading)
+        if (!w->inflight && !is_writing(w->role))
             sbt_lot_grant(q, w);
     }
 }
@@ -160,12 +164,12 @@ static inline int take_write(struct sbt_rwlock *lx) {
 }
 
 static int take(struct sbt_rwlock *lx, const struct sbt_lot_role *role) {
-    return role == &reading ? take_read(lx) : take_write(lx);
+    return is_writing(role) ? take_write(lx) : take_read(lx);
 }
 
 /* The same under the bucket's lock, which counting itself out might need. For a notified writer it may be kept. */
 static int take_queued(struct sbt_rwlock *lx, const struct sbt_waiter *w) {
-    if (w->role == &writing) {
+    if (is_writing(w->role)) {
         if (!w->inflight || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & RW_HANDED) == 0)
             return take_write(lx);
         __atomic_fetch_and(&lx->state, ~(uint32_t)RW_HANDED, __ATOMIC_ACQUIRE);
@@ -186,7 +190,7 @@ static int take_queued(struct sbt_rwlock *lx, const struct sbt_waiter *w) {
  * that does not come, or of the process that this one was forked from, goes, as a mutex's does.
  */
 static void announce(struct sbt_lot_queue *q, struct sbt_rwlock *lx, const struct sbt_waiter *w) {
-    uint32_t flags = w->role == &writing ? RW_QUEUED | RW_WRITERS : RW_QUEUED;
+    uint32_t flags = is_writing(w->role) ? RW_QUEUED | RW_WRITERS : RW_QUEUED;
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), stale;
     do {
         stale = 0;
@@ -239,19 +243,21 @@ static void abandoned(struct sbt_waiter *w, int result) {
         direct_rwlock_unlock((pthread_rwlock_t *)lock_of(w->key));
 }
 
-#define ROLE                                                                                                           \
+#define ROLE(is_cancelable)                                                                                            \
     {                                                                                                                  \
         .validate = validate, .successor = successor, .after = not_asleep, .passes_on = true, .held_up = held_up,      \
-        .retry = retry, .poll = try_unqueued, .abandoned = abandoned                                                   \
+        .retry = retry, .poll = try_unqueued, .abandoned = abandoned, .cancelable = (is_cancelable)                    \
     }
-static const struct sbt_lot_role reading = ROLE, writing = ROLE;
+/* With asynchronous cancellation a waiter can be cancelled, as under glibc. */
+static const struct sbt_lot_role reading = ROLE(false), writing = ROLE(false), reading_asynchronously = ROLE(true),
+                                 writing_asynchronously = ROLE(true);
 
 /* The lock has been taken by a thread that was awake: what unlocks may have relied on is made good. */
 static void taken_awake(struct sbt_rwlock *lx, const struct sbt_lot_role *role, uint32_t seen, int r) {
     /* A writer's compare-and-swap has cleared it; while a reader is inside no unlock relies on it. */
     if ((seen & RW_ACTIVE) != 0)
         __atomic_fetch_and(&lx->state, ~(uint32_t)RW_ACTIVE, __ATOMIC_RELAXED);
-    if (r == 0 && role == &reading &&
+    if (r == 0 && !is_writing(role) &&
         (seen & (RW_QUEUED | RW_WOKEN)) == RW_QUEUED) /* sleeping readers may come in beside it */
         let_in_next(lx);
 }
@@ -266,7 +272,7 @@ static int take_awake(struct sbt_rwlock *lx, const struct sbt_lot_role *role, st
             return r;
         }
         /* A reader that queued writers keep out, if the lock is of that kind, could not do what an unlock relies on. */
-        bool barred = role == &reading && nonrecursive(lx) && (seen & RW_WRITERS) != 0;
+        bool barred = !is_writing(role) && nonrecursive(lx) && (seen & RW_WRITERS) != 0;
         if ((seen & (RW_QUEUED | RW_ACTIVE | RW_WOKEN)) == RW_QUEUED && !barred)
             __atomic_fetch_or(&lx->state, RW_ACTIVE, __ATOMIC_RELAXED);
     } while (sbt_active_step(active));
@@ -285,6 +291,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_ro
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return sbt_lot_park(key_of(lx), &w, deadline);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        w.role = is_writing(role) ? &writing_asynchronously : &reading_asynchronously;
     sbt_lot_relied_on(&w, key_of(lx));
     sbt_active_begin(&active, &lx->adapt);
     r = take_awake(lx, role, &active);
@@ -409,6 +417,8 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
     return 0;
 }
 
+/* As under glibc, also of a lock that a thread holds: a program may take another result for a failure. */
 int direct_rwlock_destroy(pthread_rwlock_t *l) {
-    return (__atomic_load_n(&sbt_rwlock_of(l)->state, __ATOMIC_RELAXED) & (RW_WRITER | RW_READERS)) != 0 ? EBUSY : 0;
+    (void)l;
+    return 0;
 }
