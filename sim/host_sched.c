@@ -39,18 +39,18 @@ enum {
 
 /* ---- waiting, waking ---- */
 
-/*
- * A core that will begin its thread later has been interrupted already. It chooses when it begins: nothing is preempted
- * before.
- */
+/* A core that will begin its thread later has been interrupted already, and chooses when it begins. */
 static bool has_begun(const struct sim *sim, const struct sim_host_core *core) {
     return core->on != NULL && core->from <= sim_now(sim);
 }
 
-/* Does the thread, just put into the core's run queue, preempt the thread that runs there? */
+/*
+ * Does the thread, just put into the core's run queue, preempt the thread that runs there? Where none runs yet, the
+ * first deadline is chosen.
+ */
 static bool preempts(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t) {
-    return t->host.woken && sim_host_has(sim, SIM_HOST_PREEMPT) && has_begun(sim, core) &&
-           sim_host_is_eligible(core, t);
+    return t->host.woken && sim_host_has(sim, SIM_HOST_PREEMPT) && sim_host_is_eligible(core, t) &&
+           (has_begun(sim, core) || t->host.deadline < core->on->host.deadline);
 }
 
 /* Put a ready thread into a core's run queue. If that is idle, the thread runs there `late_ns` from now. */

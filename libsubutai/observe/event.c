@@ -179,11 +179,12 @@ static inline void waited(struct rec_call *c) {
 
 /*
  * The call is made while another one, which may wait, is under way: by a handler, which goes back to it. Or a handler
- * has left that one by siglongjmp, and it is over.
+ * has left that one by siglongjmp, and it is over: the work before it is this call's.
  */
 static SBT_NOINLINE void interrupts(struct rec_call *c) {
     struct rec_thread *t = c->thread;
     if (rec_is_left(t, t->call_at, rec_here())) {
+        c->event.work_ns += t->call_work_ns;
         t->in_call = 0;
         return;
     }

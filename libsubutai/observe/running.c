@@ -40,13 +40,16 @@ static bool put_arrival(struct rec_thread *t) {
 enum { SLEEPS = 8 };
 
 /*
- * A call that the thread is not in any more: a handler has left it by siglongjmp, and there was no event that would
- * have told (event.c). Then the thread has worked since. Where threads wait actively that cannot be told.
+ * A call that the thread is not in any more, or not directly:
+ *  - A handler has left it by siglongjmp, and there was no event that would have told (event.c). Then the thread has
+ *    worked since. Where threads wait actively that cannot be told.
+ *  - Below it on the stack the thread waits for the outside. A handler does, or the thread after such a handler.
  */
 static bool is_left(const struct rec_thread *t, uint64_t gap_ns, uint64_t used_ns) {
     unsigned op = t->in_call - 1u;
     bool sleeps = op != SBT_TRACE_SPIN_LOCK && op != SBT_TRACE_BARRIER_WAIT && op != SBT_TRACE_FUTEX_WAIT;
-    return t->in_call != 0 && sleeps && used_ns > gap_ns / SLEEPS;
+    bool is_outer = t->outside != NULL && t->outside_at < t->call_at;
+    return t->in_call != 0 && (is_outer || (sleeps && used_ns > gap_ns / SLEEPS));
 }
 
 /*

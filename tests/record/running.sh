@@ -27,8 +27,10 @@ for calls in waits all; do
     check "the thread with a wait that a handler interrupted, which waited itself, lived until the end, in that wait" of stays \
         '.waiting.sem.ns > 150e6 and .off_cpu_ns < 50e6'
     check "the thread that left a wait by siglongjmp worked until the end" of jumps '.cpu_ns > 50e6 and .waiting.sem.ns < 0.7 * .life_ns'
+    check "the work before a wait that was left counts" of worked '.cpu_ns > 45e6'
     check "the main thread's time is the critical path" json '.[0].critical_path | .ns > 150e6 and .off_cpu_ns > 50e6'
 done
-check "what a record has of it is possible" possible mutex_lock=1003 thread_end=1
+check "what a record has of it is possible" possible mutex_lock=1005 thread_end=1
 check "epoll_wait is a wait for the outside until the end" of sleeps '.outside_ns > 150e6'
+check "as it is behind a wait that was left" of deeper '.outside_ns > 100e6 and .outside_ns > 0.7 * .life_ns'
 finish

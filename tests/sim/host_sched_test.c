@@ -254,6 +254,34 @@ TEST(a_core_that_has_not_begun_is_not_interrupted_again) {
 }
 
 /*
+ * Two cores. On core 1 thread 1 computes until thread 2 has it from 4 ms on, for 1 us: as thread 2 sleeps it has a
+ * credit. Thread 0 wakes both there, thread 1 first. The core begins 5 us later, and chooses: thread 2 does not wait
+ * for thread 1's slice.
+ */
+TEST(a_core_chooses_when_it_begins) {
+    struct build b;
+    build_open(&b);
+    create(&b, 0, 1, 0);
+    create(&b, 0, 3, 10 * US); /* on core 0, so that thread 2 is on core 1 */
+    create(&b, 0, 2, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 5 * MS);
+    sem(&b, 2, SBT_TRACE_SEM_WAIT, 1, 1, 1 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 10 * MS);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 1 * US);
+    end(&b, 1, 20 * MS);
+    end(&b, 2, 1 * MS);
+    end(&b, 3, 0);
+    join_all(&b, 4, 30 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.late_deep_ns = config.host.late_idle_ns = 5 * US;
+    config.host.effects &= ~(uint32_t)SIM_HOST_BALANCE;
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 11015 * US);
+    config.host.late_deep_ns = config.host.late_idle_ns = 0;
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, 11011 * US);
+}
+
+/*
  * Two cores. Threads 1, 3 and 5 have ended on core 1 at once; 0, 2, 4 and 6 are on core 0, all warm. At the tick at 4
  * ms two of the four change to core 1, and work there until 7 and 10 ms.
  */

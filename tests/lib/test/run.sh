@@ -31,6 +31,7 @@ if [ "$SCENE" = beside ]; then
     for _ in {1..100}; do [ "$(wc -l <began)" = 1 ] || break; sleep 0.1; done
     [ "$(wc -l <began)" = 2 ] || result three FAIL 'not ok 1 - alone'
 fi
+[ "$SCENE" != hangs ] || { touch began && exec sleep 60; }
 result two OK $'ok 1\nok 2\n1..2'
 [ "$SCENE" != fails ] || result three FAIL $'not ok 1 - it rains\n# 3 mm\nok 2'
 [ "$SCENE" != 'lane killed' ] || kill -KILL "$PPID"
@@ -76,4 +77,27 @@ check "fails" is "$status" 1
 check "what it was about to do is a failure each" is "$last" "0 passed, 3 failed"
 check "and is said" matches "$out" "unit: cut off.*sim: cut off.*model: cut off"
 check "at the end too" matches "$out" "skipped"$'\n'"unit: cut off"$'\n'"sim: cut off"$'\n'"model: cut off"$'\n'"0 passed, 3 failed"
+
+# Ctrl-C on a terminal, once.
+cat >terminal.py <<'END'
+import os, pty, sys, time
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], ["run", "build", "--only", "unit"])
+deadline = time.monotonic() + 20
+while not os.path.exists("began") and time.monotonic() < deadline:
+    time.sleep(0.1)
+os.write(terminal, b"\x03")
+ended = 0
+while ended == 0 and time.monotonic() < deadline:
+    time.sleep(0.1)
+    ended, status = os.waitpid(child, os.WNOHANG)
+print(os.waitstatus_to_exitcode(status) if ended else "it goes on")
+if not ended:
+    os.kill(child, 15)
+END
+rm -f began
+about=hangs
+run env SCENE=hangs PATH="$PWD/bin:$PATH" python3 terminal.py "$SOURCE_ROOT/tests/run"
+check "ends it" is "$out" 130
 finish
