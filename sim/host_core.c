@@ -98,9 +98,9 @@ static struct sim_thread *take_thread(struct sim_host_core *core, uint32_t i) {
 
 /* ---- either's ---- */
 
+/* The core's run queue is not empty any more, or is empty now. */
 static void note_queue(struct sim *sim, const struct sim_host_core *core) {
-    uint64_t *word = &sim->host->queues[core->number / 64], bit = UINT64_C(1) << core->number % 64;
-    *word = core->n_ready > 0 ? *word | bit : *word & ~bit;
+    sim->host->queues[core->number / 64] ^= UINT64_C(1) << core->number % 64;
 }
 
 bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
@@ -108,7 +108,8 @@ bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_threa
         push_fiber(core, t);
     else if (!push_thread(sim, core, t))
         return false;
-    note_queue(sim, core);
+    if (core->n_ready == 1)
+        note_queue(sim, core);
     t->place = SIM_IN_QUEUE;
     sim->n_ready += !sim_host_is_server(sim, core->number);
     return true;
@@ -117,8 +118,27 @@ bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_threa
 struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t i) {
     sim->n_ready -= !sim_host_is_server(sim, core->number);
     struct sim_thread *t = sim->host->fibers ? take_fiber(core) : take_thread(core, i);
-    note_queue(sim, core);
+    if (core->n_ready == 0)
+        note_queue(sim, core);
     return t;
+}
+
+uint32_t sim_host_take_fibers(struct sim *sim, struct sim_host_core *from, struct sim_host_core *to, uint32_t n) {
+    if (from->fibers[true].first != NULL || to->n_ready > 0)
+        return 0;
+    struct sim_thread *t = from->fibers[false].first, *last = NULL;
+    to->fibers[false].first = t;
+    for (uint32_t i = 0; i < n; i++, t = t->host.behind)
+        last = t, t->core = to->number;
+    to->fibers[false].last = last;
+    last->host.behind = NULL;
+    if ((from->fibers[false].first = t) == NULL)
+        from->fibers[false].last = NULL;
+    to->n_ready = n;
+    note_queue(sim, to);
+    if ((from->n_ready -= n) == 0)
+        note_queue(sim, from);
+    return n;
 }
 
 /* ---- virtual time ---- */

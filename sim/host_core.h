@@ -62,6 +62,7 @@ struct sim_host {
     uint64_t long_yield_at, gate_closed_to; /* the yield gate: libsubutai/wait/yield_gate.h */
     uint64_t n_spins;                       /* events of threads that wait at spin locks */
     uint64_t n_threads;                     /* that have begun: serial numbers */
+    uint64_t next_tick;                     /* of all cores */
     uint64_t sequence;                      /* of threads that became ready */
     struct sim_host_core *cores;
     uint64_t queues[SIM_MAX_CORES / 64]; /* a bit for each core of which the run queue is not empty */
@@ -123,6 +124,11 @@ bool sim_host_push(struct sim *sim, struct sim_host_core *core, struct sim_threa
 /* Take the thread at that place of the heap out; a carrier's run queue has only place 0, of the fiber that runs next.
  */
 struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core, uint32_t place);
+/*
+ * A carrier with an empty run queue takes so many fibers from another one, which has that many. 0: some there have
+ * yielded, and they come one by one. Neither carrier is a server.
+ */
+uint32_t sim_host_take_fibers(struct sim *sim, struct sim_host_core *from, struct sim_host_core *to, uint32_t n);
 /* Take the thread that runs next out of the run queue, which is not empty. */
 struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core);
 

@@ -46,7 +46,9 @@ bool sim_host_steal(struct sim *sim, struct sim_host_core *core) {
     if (from == NULL)
         return false;
     if (sim->host->fibers) {
-        for (uint32_t n = (from->n_ready + 1) / 2; n > 0; n--)
+        uint32_t n = (from->n_ready + 1) / 2, n_taken = sim_host_take_fibers(sim, from, core, n);
+        sim->summary.n_migrations += n_taken;
+        for (n -= n_taken; n > 0; n--)
             if (!move(sim, from, core, 0))
                 return false;
         return true;

@@ -45,9 +45,11 @@ static inline __attribute__((always_inline)) void arm_at(struct sim *sim, struct
 }
 
 /* When the kernel looks at the core's thread: at a tick, or as soon as another thread wants the core. */
-static __attribute__((noinline)) uint64_t next_look(struct sim *sim, struct sim_host_core *core) {
+static uint64_t next_look(struct sim *sim, struct sim_host_core *core) {
     uint64_t now = sim_now(sim), tick = sim->host->model.tick_ns;
-    core->tick_at = now - now % tick + tick;
+    if (__builtin_expect(now >= sim->host->next_tick, 0))
+        sim->host->next_tick = now - now % tick + tick;
+    core->tick_at = sim->host->next_tick;
     if (core->resched && !is_waking(core->on))
         core->tick_at = core->preempt_at > now ? core->preempt_at : now;
     return core->tick_at > core->from ? core->tick_at : core->from;
@@ -280,6 +282,15 @@ static __attribute__((noinline)) void run_unusual(struct sim *sim, struct sim_ho
     sim_host_arm(sim, core);
 }
 
+/* Other threads want the core. */
+static __attribute__((noinline)) void run_wanted(struct sim *sim, struct sim_host_core *core, uint64_t at) {
+    if (sim_host_has(sim, SIM_HOST_SLICES)) {
+        uint64_t look = next_look(sim, core);
+        at = look < at ? look : at;
+    }
+    arm_at(sim, core, at);
+}
+
 /* Nearly always the core's event has just come, and no other thread wants the core. */
 void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then) {
     struct sim_host_core *core = sim_host_core_of(sim, t);
@@ -287,8 +298,10 @@ void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *
     t->then = then;
     t->left = left;
     t->host.owed_ns = 0;
-    if (__builtin_expect(from < now || left >= ENDLESS || core->armed || core->n_ready > 0, 0))
+    if (__builtin_expect(from < now || left >= ENDLESS || core->armed, 0))
         run_unusual(sim, core);
+    else if (__builtin_expect(core->n_ready > 0, 0))
+        run_wanted(sim, core, from + left);
     else
         arm_at(sim, core, from + left);
 }

@@ -113,7 +113,12 @@ GOOD: dict[str, Any] = {
         {"type": "sampled", "name": "s", "unit": "nanoseconds", "startValue": 0, "endValue": 3}
         | {"samples": [[0], [0, 1]], "weights": [1, 2]},
         {"type": "evented", "name": "e", "unit": "none", "startValue": 0, "endValue": 3}
-        | {"events": [{"type": kind, "frame": frame, "at": at} for kind, frame, at in (("O", 0, 0), ("O", 1, 1), ("C", 1, 2), ("C", 0, 3))]},
+        | {
+            "events": [
+                {"type": kind, "frame": frame, "at": at}
+                for kind, frame, at in (("O", 0, 0), ("O", 1, 1), ("C", 1, 2), ("C", 0, 3))
+            ]
+        },
     ],
 }
 

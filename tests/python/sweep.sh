@@ -52,11 +52,23 @@ refuses_file "bad.toml: grid: --cores: '2000' is not a legal value \(legal: 1 to
     $'traces = ["four.sbt"]\n[grid]\ncores = [2, 2000]'
 refuses_file "bad.toml: grid: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" \
     $'traces = ["four.sbt"]\n[grid]\ncores = 1\nsync = ["ni"]'
+refuses_file "bad.toml: grid: --sync: unknown value 'software' \(legal: glibc, direct" \
+    $'traces = ["four.sbt"]\n[grid]\nsync = ["software"]\nmachine = "host"'
+refuses_file "bad.toml: grid: machine 'paper': --sync: unknown value 'glibc' \(legal: software" \
+    $'traces = ["four.sbt"]\n[grid]\nmachine = ["host", "paper"]\nsync = ["glibc"]'
 refuses_file "bad.toml: grid: cores: 1.5 is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [1.5]'
 refuses_file "bad.toml: grid: cores: True is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [true]'
 refuses_file "bad.toml: grid: pinned: 'yes' is no value of it \(legal: true, false\)" $'traces = ["four.sbt"]\n[grid]\npinned = "yes"'
 refuses_file "bad.toml: grid: cores: '2' twice" $'traces = ["four.sbt"]\n[grid]\ncores = [2, 4, 2]'
 PYSUBUTAI_COMMAND=/no/such/command refuses_file "cannot run '/no/such/command': No such file" $'traces = ["four.sbt"]\n[grid]\ncores = 1'
+
+# ---- machines that have values of their own ----
+printf '%s\n' 'traces = ["four.sbt"]' '[grid]' 'sync = ["glibc", "subutai", "direct"]' 'machine = ["host", "paper"]' >machines.toml
+subutai sweep machines.toml
+check "each machine has its own kinds: 3 runs" is "$status $out $err" \
+    "0 3 runs, 0 failed; machines/results.parquet machines/results.csv "
+check "in the order of the file" is "$(cut -d, -f2,3 machines/results.csv | tr '\n' ' ')" \
+    "sync,machine glibc,host subutai,paper direct,host "
 
 # ---- the table, against predict itself ----
 mkdir traces

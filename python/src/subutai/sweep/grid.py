@@ -40,12 +40,7 @@ class Grid:
 
     workloads: tuple[Workload, ...]
     parameters: dict[str, tuple[Any, ...]]
-
-    def __len__(self) -> int:
-        n = len(self.workloads)
-        for values in self.parameters.values():
-            n *= len(values)
-        return n
+    left_out: frozenset[tuple[str, str, Any]]  # machine, parameter and a value that another machine has
 
     def runs(self, command: Command, digests: dict[Path, str]) -> list[Run]:
         """All runs in the order of the file: the last parameter varies fastest."""
@@ -54,6 +49,8 @@ class Grid:
             traces = tuple((str(path), digests[path], copies) for path, copies in workload.applications)
             for values in itertools.product(*self.parameters.values()):
                 parameters = dict(zip(self.parameters, values, strict=True))
+                if any((parameters.get("machine"), *item) in self.left_out for item in parameters.items()):
+                    continue
                 key = _key(command, workload.name, traces, parameters)
                 found.append(Run(key, workload.name, traces, tuple(parameters.items())))
         return found
@@ -89,7 +86,8 @@ def read(path: Path, command: Command) -> Grid:
     for key in text:
         if key not in KEYS:
             raise SweepError(f"{path}: unknown key '{key}' (legal: {', '.join(KEYS)})", refused=True)
-    return Grid(_workloads(path, text.get("traces", [])), _parameters(path, text.get("grid", {}), command))
+    workloads, parameters = _workloads(path, text.get("traces", [])), _parameters(path, text.get("grid", {}), command)
+    return Grid(workloads, parameters, _left_out(path, command, parameters))
 
 
 def _workloads(path: Path, traces: Any) -> tuple[Workload, ...]:
@@ -144,25 +142,49 @@ def _parameters(path: Path, grid: Any, command: Command) -> dict[str, tuple[Any,
     if not isinstance(grid, dict) or not grid:
         raise SweepError(f"{path}: [grid] is empty (legal: lists of values of {', '.join(legal)})", refused=True)
     found: dict[str, tuple[Any, ...]] = {}
-    for name, values in grid.items():
+    machines: tuple[Any, ...] = ()
+    for name, values in sorted(grid.items(), key=lambda item: item[0] != "machine"):
         if name not in legal:
             raise SweepError(f"{path}: grid: unknown key '{name}' (legal: {', '.join(legal)})", refused=True)
         values = values if isinstance(values, list) else [values]
         if not values:
             raise SweepError(f"{path}: grid: {name}: no value (legal: {legal[name].legal})", refused=True)
         for value in values:
-            _check(path, command, legal[name], value)
+            _check(path, command, legal[name], value, machines)
         if len({json.dumps(v) for v in values}) < len(values):
             twice = next(v for i, v in enumerate(values) if v in values[:i])
             raise SweepError(f"{path}: grid: {name}: '{twice}' twice", refused=True)
         found[name] = tuple(values)
-    return found
+        if name == "machine":
+            machines = tuple(values)
+    return {name: found[name] for name in grid}
 
 
-def _check(path: Path, command: Command, option: Option, value: Any) -> None:
+def _left_out(path: Path, command: Command, parameters: dict[str, tuple[Any, ...]]) -> frozenset[tuple[str, str, Any]]:
+    """Values that only some of the grid's machines have: as in predict's lists, the others have no run with them."""
+    found = set()
+    machines = parameters.get("machine", ())
+    for machine, (name, values) in itertools.product(machines if len(machines) > 1 else (), parameters.items()):
+        if name == "machine":
+            continue
+        reasons = {
+            v: reason
+            for v in values
+            if not isinstance(v, bool) and (reason := command.refusal(name, str(v), machine)) is not None
+        }
+        if len(reasons) == len(values):
+            raise SweepError(f"{path}: grid: machine '{machine}': {reasons[values[0]]}", refused=True)
+        found |= {(machine, name, value) for value in reasons}
+    return frozenset(found)
+
+
+def _check(path: Path, command: Command, option: Option, value: Any, machines: tuple[Any, ...]) -> None:
     flag = isinstance(value, bool)
     if flag is not option.is_flag or not isinstance(value, int | str):
         kind = "true, false" if option.is_flag else option.legal
         raise SweepError(f"{path}: grid: {option.name}: {value!r} is no value of it (legal: {kind})", refused=True)
-    if not flag and (reason := command.refusal(option.name, str(value))) is not None:
-        raise SweepError(f"{path}: grid: {reason}", refused=True)
+    if flag:
+        return
+    reasons = [command.refusal(option.name, str(value), machine) for machine in machines or (None,)]
+    if None not in reasons:
+        raise SweepError(f"{path}: grid: {reasons[0]}", refused=True)

@@ -18,7 +18,7 @@ from typing import Any
 from . import SweepError
 
 Row = dict[str, Any]
-_OPTION = re.compile(r"^  (?:-., )?--([a-z][a-z-]*)(?: (\S+))?(?:  +(.*))?$", re.M)
+_OPTION = re.compile(r"^  (?:-., )?--([a-z][a-z-]*)(?: (\S+))?(?:  +(.*(?:\n {12,}\S.*)*))?$", re.M)
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,15 @@ class Command:
         found = {}
         for match in _OPTION.finditer(self._ask("predict", "--help").stdout):
             name, metavar, text = match.groups()
-            found[name] = Option(name, metavar, (text or "").strip())
+            found[name] = Option(name, metavar, " ".join((text or "").split()))
         return found
 
-    def refusal(self, option: str, value: str) -> str | None:
-        """Why predict does not take this value; None: it does. Predict reads all options before it misses traces."""
-        said = self._ask("predict", f"--{option}={value}").stderr.strip().split("\n")[-1]
+    def refusal(self, option: str, value: str, machine: str | None = None) -> str | None:
+        """Why predict does not take this value, on this machine; None: it does. Predict reads all options before it
+        misses traces.
+        """
+        words = [f"--machine={machine}"] if machine is not None else []
+        said = self._ask("predict", *words, f"--{option}={value}").stderr.strip().split("\n")[-1]
         said = said.removeprefix("subutai: predict: ")
         return None if said.startswith("no trace given") else said
 
