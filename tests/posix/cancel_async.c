@@ -4,6 +4,8 @@
  * nevertheless, and test suites do, and glibc cancels the thread in its wait: else a thread that waits for itself
  * cannot be joined.
  */
+#include <semaphore.h>
+
 #include "topic.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -103,6 +105,55 @@ TEST(cancel_async_rwlock__blocked, "a reader and a writer are cancelled in their
     pthread_t reader = waiter(&calls[0]), writer = waiter(&calls[1]);
     cancel(writer);
     cancel(reader);
+}
+
+/* The thread may get it after the cancellation came, and gives it back then. */
+static sem_t sem;
+static void take_token(void) {
+    OK(sem_wait(&sem));
+}
+static void post(void) {
+    OK(sem_post(&sem));
+}
+static void unlock_mutex(void) {
+    OK(pthread_mutex_unlock(&mutex));
+}
+static void unlock_rw(void) {
+    OK(pthread_rwlock_unlock(&rw));
+}
+static void *take_asynchronously(void *call) {
+    OK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
+    atomic_fetch_add(&entered, 1);
+    (*(void (*const *)(void))call)();
+    FAIL("the cancellation has not acted");
+    return NULL;
+}
+static void cancelled_as_it_gets(void (*take)(void), void (*give)(void), int i) {
+    pthread_t t = thread_start(take_asynchronously, &take);
+    await(&entered, i + 1);
+    OK(pthread_cancel(t));
+    give();
+    thread_join_cancelled(t);
+}
+#define ROUNDS 100
+TEST(cancel_async_mutex_lock__as_it_gets_it, "a locker is cancelled as the mutex is unlocked: others get the mutex") {
+    for (int i = 0; i < ROUNDS; i++) {
+        OK(pthread_mutex_trylock(&mutex));
+        cancelled_as_it_gets(lock_mutex, unlock_mutex, i);
+    }
+}
+TEST(cancel_async_rwlock_wrlock__as_it_gets_it, "a writer is cancelled as the lock is unlocked: others get the lock") {
+    for (int i = 0; i < ROUNDS; i++) {
+        OK(pthread_rwlock_trywrlock(&rw));
+        cancelled_as_it_gets(write_lock, unlock_rw, i);
+    }
+}
+TEST(cancel_async_sem_wait__as_it_gets_it, "a waiter is cancelled as a token comes: the token is there afterwards") {
+    OK(sem_init(&sem, 0, 0));
+    for (int i = 0; i < ROUNDS; i++) {
+        cancelled_as_it_gets(take_token, post, i);
+        OK(sem_trywait(&sem));
+    }
 }
 
 /* The clean-up handler is a place where a thread synchronizes, too. */

@@ -71,6 +71,12 @@ int direct_mutex_unlock(pthread_mutex_t *m);
 extern const struct sbt_lot_role direct_mutex_waits;
 sbt_lot_choose direct_mutex_after_move, direct_mutex_wake_another;
 
+/*
+ * At the end of a wait of a thread with asynchronous cancellation, which was deferred meanwhile. A cancellation that
+ * came meanwhile acts here at the latest, and `give_back` gives back what the thread has got; NULL: nothing.
+ */
+void direct_be_asynchronous_again(void (*give_back)(void *), void *got);
+
 int direct_cond_destroy(pthread_cond_t *c);
 int direct_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                      const struct sbt_deadline *deadline);

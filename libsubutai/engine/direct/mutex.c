@@ -271,6 +271,10 @@ static int travel(struct sbt_mutex *mx, struct sbt_waiter *w, const struct sbt_d
     return sbt_lot_park(mx, w, deadline);
 }
 
+static void unlock_held(void *mutex) {
+    direct_mutex_unlock(mutex);
+}
+
 static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadline *deadline) {
     struct sbt_active active;
     struct sbt_waiter w;
@@ -302,7 +306,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_mutex *mx, const struct sbt_deadlin
     }
     if (SBT_UNLIKELY(timed_ns != 0) && r == 0)
         direct_auto_begin_section(mx, timed_ns);
-    pthread_setcanceltype(type, NULL);
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        direct_be_asynchronous_again(unlock_held, r == 0 ? mx : NULL);
     return r;
 }
 

@@ -279,6 +279,10 @@ static int take_awake(struct sbt_rwlock *lx, const struct sbt_lot_role *role, st
     return EBUSY;
 }
 
+static void unlock_held(void *lock) {
+    direct_rwlock_unlock(lock);
+}
+
 static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_role *role,
                                   const struct sbt_deadline *deadline) {
     struct sbt_active active;
@@ -302,7 +306,8 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_ro
     }
     sbt_lot_not_relied_on();
     sbt_active_end(&active, &lx->adapt);
-    pthread_setcanceltype(type, NULL);
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        direct_be_asynchronous_again(unlock_held, r == 0 ? lx : NULL);
     return r;
 }
 

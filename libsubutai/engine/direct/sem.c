@@ -98,6 +98,10 @@ static int sleep_for_token(struct sbt_sem *sx, const struct sbt_deadline *deadli
     return r;
 }
 
+static void put_back(void *s) {
+    direct_sem_post(s);
+}
+
 int direct_sem_wait(sem_t *s, const struct sbt_deadline *deadline) {
     struct sbt_sem *sx = sbt_sem_of(s);
     struct sbt_active active;
@@ -124,7 +128,8 @@ int direct_sem_wait(sem_t *s, const struct sbt_deadline *deadline) {
         }
     }
     sbt_active_end(&active, &sx->adapt);
-    pthread_setcanceltype(type, NULL);
+    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+        direct_be_asynchronous_again(put_back, r == 0 ? s : NULL);
     return r;
 }
 
