@@ -189,7 +189,7 @@ static bool put(const char *text, size_t n, int fd) {
     return true;
 }
 
-/* To stderr, since stdout is the program's, and to a file, whose disk may be full. False: it is not in the file. */
+/* To stderr, since stdout is the program's, and to a file; the disk may be full. False: it is not in the file. */
 static bool show(int from, const char *report) {
     char buffer[1 << 16];
     int fd = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), failed = fd < 0 ? errno : 0;
