@@ -264,30 +264,50 @@ static void advise_many_locks(struct rep_report *r) {
     advise(r, a);
 }
 
+static double idle_share(const struct rep_report *r) {
+    return part((double)r->times.idle_ns, (double)r->times.life_ns);
+}
+
 static void advise_idle(struct rep_report *r) {
     uint32_t most = REP_NONE;
     for (uint32_t i = 0; i < r->info.n_objects; i++)
         if (r->objects[i].idle_ns > 0 && (most == REP_NONE || r->objects[i].idle_ns > r->objects[most].idle_ns))
             most = i;
-    if (most == REP_NONE || part((double)r->times.idle_ns, (double)r->times.life_ns) < IDLE_LEAST)
+    if (most == REP_NONE || idle_share(r) < IDLE_LEAST)
         return;
     struct rep_advice a = about(r, REP_IDLE, most);
     a.figure = "idle_share";
     a.unit = REP_SHARE;
-    a.value = part((double)r->times.idle_ns, (double)r->times.life_ns);
+    a.value = idle_share(r);
     advise(r, a);
 }
 
-static void advise_program(struct rep_report *r) {
-    double off = part((double)r->path.off_cpu_ns, (double)r->path.ns);
-    double parallelism = part((double)r->times.cpu_ns, (double)r->wall_ns);
+static double off_cpu_share(const struct rep_report *r) {
+    return part((double)r->path.off_cpu_ns, (double)r->path.ns);
+}
+
+static void advise_off_cpu(struct rep_report *r) {
     struct rep_advice a = about(r, REP_OFF_CPU, REP_NONE);
     a.figure = "critical_path_share";
     a.unit = REP_SHARE;
-    a.value = off;
-    if (off >= 0.3)
+    a.value = off_cpu_share(r);
+    if (a.value >= 0.3)
         advise(r, a);
-    a.cause = REP_TOO_MANY_THREADS;
+}
+
+/* Neither has a gain that is known, so the larger share comes first. */
+static void advise_waste(struct rep_report *r) {
+    bool idle_first = idle_share(r) >= off_cpu_share(r);
+    if (idle_first)
+        advise_idle(r);
+    advise_off_cpu(r);
+    if (!idle_first)
+        advise_idle(r);
+}
+
+static void advise_program(struct rep_report *r) {
+    double parallelism = part((double)r->times.cpu_ns, (double)r->wall_ns);
+    struct rep_advice a = about(r, REP_TOO_MANY_THREADS, REP_NONE);
     a.figure = "threads_by_parallelism";
     a.unit = REP_RATIO;
     a.value = part(r->n_live, parallelism);
@@ -337,7 +357,7 @@ void rep_advise(struct rep_report *r) {
         if (r->details[i].barrier != NULL)
             advise_barrier(r, r->details[i].barrier);
     advise_many_locks(r);
-    advise_idle(r);
+    advise_waste(r);
     advise_program(r);
     advise_order(r);
 }

@@ -85,7 +85,7 @@ void rec_claim(struct rec_call *c, struct rec_node *node, uint8_t type, const vo
     }
     if (rec_node_claim(node, type, &rec.n_objects, &signals)) {
         if (made) /* its number was a site's */
-            node->before = SBT_TRACE_NONE;
+            __atomic_store_n(&node->before, SBT_TRACE_NONE, __ATOMIC_RELAXED);
         if (!c->is_over)
             seen_first(c, node, type, object);
         bool defines = rec_may_define(c, node);

@@ -85,8 +85,8 @@ struct rec_node {
             flying; /* conditions, futexes: the last 32 signals, bit 0 the last: counted, and perhaps not given yet */
     };
     /*
-     * The life before, at the same address; its waits may still be returning. Its number, and its last signal if that
-     * was a broadcast.
+     * The life before, at the same address; its waits may still be returning. Its number (atomic), and its last signal
+     * if that was a broadcast.
      */
     uint32_t before;
     uint64_t before_signals;

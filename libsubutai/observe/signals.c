@@ -82,7 +82,7 @@ uint64_t rec_signal_assign(struct rec_call *c) {
     rec_node_lock(node);
     if (rec_life_of(node) == c->event.object)
         order = oldest_left(c, node);
-    else if (node->before == c->event.object &&
+    else if (__atomic_load_n(&node->before, __ATOMIC_RELAXED) == c->event.object &&
              (node->before_signals > c->first_order || was_flying(c, node->before_signals)))
         order = node->before_signals;
     rec_node_unlock(node);

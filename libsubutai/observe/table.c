@@ -147,12 +147,12 @@ void rec_node_unlock(struct rec_node *node) {
 /*
  * Until it stores the type, only the caller may begin a life there. The number is relaxed: it only has to be unique. So
  * are the fields: calls of the life before may still be returning, if their object's memory is another object's
- * already.
+ * already; and of the order of lives in memory that a thread has unmapped and another one mapped only the kernel knows.
  */
 static uint32_t begin_life(struct rec_node *node, uint32_t *numbers) {
     uint32_t number = __atomic_fetch_add(numbers, 1, __ATOMIC_RELAXED);
     rec_node_lock(node);
-    node->before = rec_life_of(node);
+    __atomic_store_n(&node->before, rec_life_of(node), __ATOMIC_RELAXED);
     node->before_signals = (node->broadcasts & 1) != 0 ? node->signals : 0;
     __atomic_store_n(&node->acquired, 0, __ATOMIC_RELAXED); /* this also clears `open` */
     __atomic_store_n(&node->signals, 0, __ATOMIC_RELAXED);

@@ -101,6 +101,11 @@ for name in TERM KILL; do
     check "and a report" reported
 done
 
+mkdir -p crammed && ln -s /dev/full crammed/report.txt
+profile -o crammed -- ./locks
+check "a full disk: the report is printed" matches "$err" "^wall |"$'\n'"wall "
+check "and a line says that it is not in the directory" matches "$err" "profile: 'crammed/report.txt': No space left on device .legal: "
+
 refuses "no program given" profile
 refuses "^subutai: profile: --pid: .*preloaded.*USDT.*libpthread:mutex_entry" profile --pid 1
 refuses "profile: --delegate-from: '15' is not a legal value .legal: two of 0 to 100 or never" profile --delegate-from 15 -- ./locks

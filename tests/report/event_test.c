@@ -425,6 +425,28 @@ TEST(idle_pool_is_no_contention) {
     scene_end();
 }
 
+/* The one thread sleeps for 9000 of 10000 us; of the other one's life, which is as long, `idle_us` are idle. */
+static enum rep_cause first_of_waste(double idle_us) {
+    scene_begin();
+    create(0, 10, 1);
+    lock(1, 20, 20.1, MUTEX, 1, 1);
+    wait_(1, 20.5, 20.5 + idle_us, COND, 1, MUTEX, 2);
+    unlock(1, 21 + idle_us, MUTEX);
+    signal_(0, 20 + idle_us, COND, 1, false);
+    sleeps(9000 - idle_us);
+    end(1, 9990);
+    sleeps(9000 - idle_us);
+    end(0, 10000);
+    const enum rep_cause cause = scene_report()->advice[0].cause;
+    scene_end();
+    return cause;
+}
+
+TEST(larger_waste_is_the_first) {
+    ck_assert_int_eq(first_of_waste(5500), REP_OFF_CPU);
+    ck_assert_int_eq(first_of_waste(8500), REP_IDLE);
+}
+
 TEST(program_without_synchronization) {
     scene_begin();
     end(0, 1000);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,15 +150,11 @@ static char *quoted(char **command_line) {
     return text;
 }
 
-/* `subutai report --text` of the traces, into DIR/report.txt. False: it could not be made, and has said why. */
-static bool make_report(const struct profile *p, const char *report) {
+/* `subutai report --text` of the traces, into `fd`. False: it could not be made, and has said why. */
+static bool make_report(const struct profile *p, int fd) {
     char **line = cmd_allocate(p->n_files + 9, sizeof *line);
     size_t n = 0;
-    int status = -1, fd = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        cmd_warn("profile: '%s': %s", report, strerror(errno));
-        return false;
-    }
+    int status = -1;
     line[n++] = "subutai";
     line[n++] = "report";
     line[n++] = "--text";
@@ -181,20 +178,32 @@ static bool make_report(const struct profile *p, const char *report) {
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    close(fd);
     free(line);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The report goes to stderr, since stdout is the program's. */
-static void show(const char *report) {
+static bool put(const char *text, size_t n, int fd) {
+    for (ssize_t done; n > 0; text += done, n -= (size_t)done)
+        if ((done = write(fd, text, n)) < 0)
+            return false;
+    return true;
+}
+
+/* To stderr, since stdout is the program's, and to a file; the disk may be full. False: it is not in the file. */
+static bool show(int from, const char *report) {
     char buffer[1 << 16];
-    int fd = open(report, O_RDONLY | O_CLOEXEC);
-    for (ssize_t n; fd >= 0 && (n = read(fd, buffer, sizeof buffer)) > 0;)
-        if (fwrite(buffer, 1, (size_t)n, stderr) != (size_t)n)
-            break;
+    int fd = open(report, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), failed = fd < 0 ? errno : 0;
+    lseek(from, 0, SEEK_SET);
+    for (ssize_t n; (n = read(from, buffer, sizeof buffer)) > 0;) {
+        put(buffer, (size_t)n, STDERR_FILENO);
+        if (failed == 0 && !put(buffer, (size_t)n, fd))
+            failed = errno;
+    }
     if (fd >= 0)
         close(fd);
+    if (failed != 0)
+        cmd_warn("profile: '%s': %s (legal: a file that can be written)", report, strerror(failed));
+    return failed == 0;
 }
 
 /* How the program ended, where that bears on the report. One line. False: there is nothing to report. */
@@ -216,11 +225,13 @@ static void report_on(struct profile *p, const char *program, int status) {
     if (!tell_end(p, program, status))
         return;
     char *report = cmd_format("%s/report.txt", p->out);
-    if (make_report(p, report)) {
-        show(report);
+    int fd = memfd_create("report", MFD_CLOEXEC);
+    if (fd < 0)
+        cmd_refuse("profile: memfd_create: %s", strerror(errno));
+    if (make_report(p, fd) && show(fd, report))
         cmd_warn("profile: the report is %s; the traces of %zu process%s are beside it", report, p->n_files,
                  p->n_files == 1 ? "" : "es");
-    }
+    close(fd);
     free(report);
 }
 

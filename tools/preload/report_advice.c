@@ -187,11 +187,14 @@ static char *many_locks(const struct writer *w) {
         percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
+/* Of a futex only the waits and wake-ups are seen, and not what it is used for. */
 static char *idle(const struct writer *w) {
+    const bool futex = w->page->report->objects[w->advice->object].type == SBT_TRACE_FUTEX;
     return cmd_format(
         "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
-        "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.",
-        100 * w->advice->value, w->name);
+        "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.%s",
+        100 * w->advice->value, w->name,
+        futex ? " But if that futex is a lock of the program's own, as Rust's Mutex is, it is contention." : "");
 }
 
 static char *off_cpu(const struct writer *w) {
