@@ -341,8 +341,8 @@ const char *sbt_switch_judge(bool *pins_main) {
 
 /*
  * Is the program judged before its first thread? Otherwise when there is a sign that switching pays: judging takes a
- * while. Under a filter the calls of a start may be fatal. A user who delegates is told at once that nothing will be:
- * there may never be such a sign.
+ * while. Under a filter the calls of a start may be fatal. Where mutexes are to be delegated it is said at once that
+ * none will be: there may never be such a sign.
  */
 static bool is_judged_now(void) {
     return !sbt_switch_weighs || sbt_switch_is_needed || sbt_eligibility_knows_reason();
