@@ -339,12 +339,19 @@ const char *sbt_switch_judge(bool *pins_main) {
     return sbt_eligibility_sentence(line, e.object, e.symbol, e.reason);
 }
 
+/*
+ * Is the program judged before its first thread? Otherwise when there is a sign that switching pays: judging takes a
+ * while. Under a filter the calls of a start may be fatal. Where mutexes are to be delegated it is said at once that
+ * none will be: there may never be such a sign.
+ */
+static bool is_judged_now(void) {
+    return !sbt_switch_weighs || sbt_switch_is_needed || sbt_eligibility_knows_reason();
+}
+
 static void decide(struct sbt_switch_state *s) {
     bool pins_main = false;
     const char *why = not_here();
-    /* Otherwise when there is a reason to switch: it takes a while. Under a filter the calls of a start may be fatal.
-     */
-    if (why == NULL && (!sbt_switch_weighs || sbt_eligibility_knows_reason()))
+    if (why == NULL && is_judged_now())
         why = sbt_switch_judge(&pins_main);
     if (why == NULL)
         why = start(s);

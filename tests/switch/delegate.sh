@@ -128,11 +128,14 @@ undelegated 'no switching' "run: --delegate does nothing: with --wait adaptive n
     --wait adaptive --delegate hot
 undelegated 'another engine' "run: --delegate does nothing: only the engine direct reads it" --engine ni --delegate hot
 ineligible=$SUBJECTS/switch-auto-ineligible
-# With --wait auto it says so only when switching would begin to pay: after a while, if the machine is not too busy.
-run "$SUBUTAI" run --wait switch --delegate all -- "$ineligible" "$("$ineligible" | head -n 1)"
-check 'a program that cannot be switched: says why' matches "$err" \
-    'threads are not switched but wait adaptively: .*sighold'
-check 'a program that cannot be switched: in one line' is "$(wc -l <<<"$err")" 1
+# with --wait auto too: before the first thread, not only when switching would begin to pay
+for how in auto switch; do
+    run "$SUBUTAI" run --wait $how --delegate all -- "$ineligible" ends-soon
+    check "$how, a program that cannot be switched: says why" matches "$err" \
+        'threads are not switched but wait adaptively: .*sighold'
+    check "$how, a program that cannot be switched: in one line" is "$(wc -l <<<"$err")" 1
+    check "$how, a program that cannot be switched: runs" is "$status" 0
+done
 run "$SUBUTAI" run --delegate all -- true
 check 'a program without threads: runs' is "$status" 0
 check 'a program without threads: nothing to say' is "$err" ''
