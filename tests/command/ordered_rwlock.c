@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parts of `ordered`: whom an unlock of a read-write lock wakes. */
+/* Parts of `ordered`: which threads an unlock of a read-write lock wakes. */
 #include "ordered.h"
 
 enum { WRITERS = 200 };
