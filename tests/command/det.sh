@@ -57,6 +57,12 @@ runs 50 -- allocates
 check "an allocator that locks inside of pthread_create: one schedule and one output in 50 runs" matches "$out" \
     '^0 1 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
 check "no line more" is "$(wc -l <<<"$out")" 1
+run "$SUBUTAI" run --engine det --schedule writers.schedule -- "$ORDERED" writers
+run "$SUBUTAI" schedule info writers.schedule
+turns=$(sed -nE 's/.* ([0-9]+)\.([0-9]{3}) ms of logical time.*/\1\2/p' <<<"$out")
+check "an unlock of a read-write lock wakes one of 200 writers: turns do not grow with their square" test "${turns:-9999999}" -lt 3000
+run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" joins
+check "a reader that goes before a writer lets the readers in that wait" is "$status $out" "0 done"
 begin_load 2
 runs 20 -- all
 end_load

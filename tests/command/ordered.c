@@ -357,6 +357,8 @@ static const struct {
     {"copied", served_and_fork},     /* and the child returns from it */
     {"way", way_made},               /* a thread has the turn next, and does not wait until another has computed */
     {"leave", left_twice},           /* by exit, and meanwhile by _exit of the thread that has the turn */
+    {"writers", many_writers},       /* 200 threads wait for a read-write lock, to write */
+    {"joins", reader_before_writer}, /* a reader goes before a writer that was woken, and needs a reader that waits */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
     {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
 };

@@ -60,6 +60,9 @@ int offer_and_fork(void);
 int served_and_fork(void);
 int way_made(void);
 int left_twice(void);
+/* ordered_rwlock.c */
+int many_writers(void);
+int reader_before_writer(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

@@ -123,6 +123,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     }
     enum turn_reason reason = (enum turn_reason)r->turn.thread[number].reason;
     resume(reason);
+    if (is_async && reason == TURN_WOKEN && wait->tag != TURN_EXACT && is_cancelled())
+        det_wake(key, 1); /* the thread is about to end: what it was woken for goes to another one */
     if (is_async)
         det_be_asynchronous_again();
     if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
@@ -132,8 +134,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
 
 uint32_t det_wake(const void *key, uint32_t n) {
     struct det_round *r = det_round;
-    if (__atomic_load_n(&r->turn.queue[turn_queue_of((uintptr_t)key)].first, __ATOMIC_RELAXED) == 0)
-        return 0; /* only the holder adds to a queue */
+    if (det_nobody_waits(key))
+        return 0;
     sbt_lock_take(&r->lock);
     n = turn_wake(&r->turn, (uintptr_t)key, n);
     sbt_lock_drop(&r->lock);

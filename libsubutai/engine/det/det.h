@@ -176,6 +176,10 @@ void det_be_asynchronous_again(void);
 /* The caller has the turn. How many were woken. */
 uint32_t det_wake(const void *key, uint32_t n);
 uint32_t det_waiting(const void *key, uint8_t tag);
+/* The caller has the turn: only its holder adds to a queue. */
+static inline bool det_nobody_waits(const void *key) {
+    return __atomic_load_n(&det_round->turn.queue[turn_queue_of((uintptr_t)key)].first, __ATOMIC_RELAXED) == 0;
+}
 
 /* The calling thread's number is `number` from now on. */
 void det_adopt(uint32_t number);

@@ -5,7 +5,7 @@
 #include "core/object.h"
 #include "engine/det/det.h"
 
-enum { READER, WRITER };
+enum { READER = 1, WRITER = 2 }; /* bits of a wait, for turn_wake_bits, and its tag */
 
 static void object(struct sbt_rwlock *lx) {
     det_object(&lx->unused);
@@ -26,16 +26,59 @@ static bool may_write(pthread_rwlock_t *l) {
     return sbt_rwlock_of(l)->writer == 0 && sbt_rwlock_of(l)->state == 0;
 }
 
-static int wait_until(pthread_rwlock_t *l, bool (*may)(pthread_rwlock_t *), uint8_t tag,
+static void wake_kind(pthread_rwlock_t *l, uint32_t n, uint32_t kind) {
+    struct det_round *r = det_round;
+    sbt_lock_take(&r->lock);
+    turn_wake_bits(&r->turn, (uintptr_t)l, n, kind);
+    sbt_lock_drop(&r->lock);
+}
+
+/* The first that waits is a writer, or writers go first. */
+static bool is_writers_turn(pthread_rwlock_t *l) {
+    struct det_round *r = det_round;
+    if (sbt_rwlock_of(l)->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+        return det_waiting(l, WRITER) != 0;
+    sbt_lock_take(&r->lock);
+    uint32_t first = turn_first(&r->turn, (uintptr_t)l);
+    sbt_lock_drop(&r->lock);
+    return first != TURN_NO_THREAD && r->turn.thread[first].tag == WRITER;
+}
+
+/*
+ * Those that may have the lock are woken: one writer, or all readers. If all writers were, each unlock would cost a
+ * turn of each. So a thread that is woken and does not get the lock, or shares it, looks again for those that were not:
+ *  1. A writer is woken, and a reader that has not waited takes the lock.
+ *  2. The readers that wait may have it too, and that reader may need one of them.
+ */
+static void wake_next(pthread_rwlock_t *l) {
+    if (det_nobody_waits(l) || sbt_rwlock_of(l)->writer != 0)
+        return;
+    if (may_write(l) && is_writers_turn(l))
+        wake_kind(l, 1, WRITER);
+    else if (may_read(l))
+        wake_kind(l, UINT32_MAX, READER);
+}
+
+static int wait_until(pthread_rwlock_t *l, bool (*may)(pthread_rwlock_t *), uint8_t kind,
                       const struct sbt_deadline *deadline) {
+    bool has_waited = false;
     while (!may(l)) {
         if (sbt_rwlock_of(l)->writer == sbt_thread_owner())
             return EDEADLK;
-        enum turn_reason reason = det_block(l, &(struct det_wait){.deadline = deadline, .tag = tag});
-        if (reason == TURN_TIMED_OUT && !may(l)) {
-            det_wake(l, UINT32_MAX); /* readers may have waited for this writer only */
+        enum turn_reason reason = det_block(l, &(struct det_wait){.deadline = deadline, .tag = kind, .bits = kind});
+        has_waited = true;
+        if (may(l))
+            break;
+        wake_next(l); /* readers may have waited for this writer only */
+        if (reason == TURN_TIMED_OUT)
             return ETIMEDOUT;
-        }
+    }
+    if (kind == READER) {
+        sbt_rwlock_of(l)->state++;
+        if (has_waited)
+            wake_next(l);
+    } else {
+        __atomic_store_n(&sbt_rwlock_of(l)->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
     }
     return 0;
 }
@@ -45,8 +88,6 @@ int det_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) 
     det_take(DET_READ_LOCK);
     object(lx);
     int r = lx->state == UINT32_MAX ? EAGAIN : wait_until(l, may_read, READER, deadline);
-    if (r == 0)
-        lx->state++;
     det_pass();
     return r;
 }
@@ -63,12 +104,9 @@ int det_rwlock_tryrdlock(pthread_rwlock_t *l) {
 }
 
 int det_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
-    struct sbt_rwlock *lx = sbt_rwlock_of(l);
     det_take(DET_WRITE_LOCK);
-    object(lx);
+    object(sbt_rwlock_of(l));
     int r = wait_until(l, may_write, WRITER, deadline);
-    if (r == 0)
-        __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
     det_pass();
     return r;
 }
@@ -93,7 +131,7 @@ int det_rwlock_unlock(pthread_rwlock_t *l) {
     else if (lx->state > 0)
         lx->state--;
     if (lx->state == 0)
-        det_wake(l, UINT32_MAX);
+        wake_next(l);
     det_pass();
     return 0;
 }
