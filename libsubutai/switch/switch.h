@@ -8,9 +8,11 @@
  * kernel thread of the library. There are as many active carriers as usable CPUs, each with its own stack and TLS to be
  * idle on.
  *
- * Two things follow: a signal handler never finds itself on another thread's TLS, and a fiber's way home is always
- * free, because its home thread runs no other fiber. When carriers are held up, in the kernel or by a computation, the
- * monitor sends runnable fibers home, where the kernel schedules them as any thread.
+ * Two things follow: a signal handler never finds itself on the TLS of a kernel thread that runs something else, and a
+ * fiber's way home is always free, because its home thread runs no other fiber. When carriers are held up, in the
+ * kernel or by a computation, the monitor sends runnable fibers home, where the kernel schedules them as any thread.
+ * Between two fibers a handler may find the stack of the one and the TLS of the other (regs_x86_64.S): a signal that
+ * was sent to the process, since one that was sent to a thread finds that at home.
  *
  * A thread without a fiber waits as it does without switching: a thread that existed before, main in many programs, and
  * threads that were not created by pthread_create.
