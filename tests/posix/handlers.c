@@ -230,6 +230,8 @@ static void receive_twice(void) {
 }
 TEST(handlers__once_of_two_receivers,
      "two threads get the signal at once: one calls the handler, the other one ends the process") {
+    /* Of qemu's user mode 7.2 without the library: in 7 of 60 runs of this by SIGSEGV, or it did not end. */
+    SKIP_IF(no_robust_list(), "under this emulator such a process may end by another signal, or never");
     for (int i = 0; i < 20; i++) {
         CHECK_INT(signal_that_ended(fork_child(receive_twice)), SIGUSR1);
         CHECK(atomic_load(in_child) <= 1); /* the process may end before the handler has come so far */
