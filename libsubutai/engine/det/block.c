@@ -22,11 +22,14 @@ static bool is_cancelled(void) {
  * has been cancelled meanwhile gives the turn up before the type is what it was. Not in an operation inside of another.
  */
 SBT_NOINLINE void det_be_asynchronous_again(void) {
-    if (is_cancelled()) {
+    bool passes = is_cancelled();
+    if (passes) {
         det_self.is_exiting = true;
         det_pass();
     }
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    if (passes) /* the cancellation had acted before, in a computation: this is an operation of a clean-up */
+        det_take_slow();
 }
 
 void det_cancel_has_acted(void) {
