@@ -68,39 +68,37 @@ static struct module *module_of(struct symbols *s, const char *path) {
     return m;
 }
 
-/* From an offset in the file to libdw's address of that byte. False: no segment has it. */
-static bool address_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *address) {
-    GElf_Addr bias;
-    Elf *elf = dwfl_module_getelf(module, &bias);
+/* The segment that has that offset in the file, or, with `is_address`, libdw's address. False: none has. */
+static bool segment_of(Dwfl_Module *module, bool is_address, uint64_t place, GElf_Phdr *ph, GElf_Addr *bias) {
+    Elf *elf = dwfl_module_getelf(module, bias);
     size_t n = 0;
     if (elf == NULL || elf_getphdrnum(elf, &n) != 0)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        GElf_Phdr ph;
-        if (gelf_getphdr(elf, (int)i, &ph) != NULL && ph.p_type == PT_LOAD && offset - ph.p_offset < ph.p_filesz) {
-            *address = offset - ph.p_offset + ph.p_vaddr + bias;
+    for (size_t i = 0; i < n; i++)
+        if (gelf_getphdr(elf, (int)i, ph) != NULL && ph->p_type == PT_LOAD &&
+            place - (is_address ? *bias + ph->p_vaddr : ph->p_offset) < ph->p_filesz)
             return true;
-        }
-    }
     return false;
+}
+
+/* From an offset in the file to libdw's address of that byte. False: no segment has it. */
+static bool address_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *address) {
+    GElf_Phdr ph;
+    GElf_Addr bias;
+    if (!segment_of(module, false, offset, &ph, &bias))
+        return false;
+    *address = offset - ph.p_offset + ph.p_vaddr + bias;
+    return true;
 }
 
 /* And back. */
 static bool offset_of(Dwfl_Module *module, Dwarf_Addr address, uint64_t *offset) {
+    GElf_Phdr ph;
     GElf_Addr bias;
-    Elf *elf = dwfl_module_getelf(module, &bias);
-    size_t n = 0;
-    if (elf == NULL || elf_getphdrnum(elf, &n) != 0)
+    if (!segment_of(module, true, address, &ph, &bias))
         return false;
-    for (size_t i = 0; i < n; i++) {
-        GElf_Phdr ph;
-        if (gelf_getphdr(elf, (int)i, &ph) != NULL && ph.p_type == PT_LOAD &&
-            address - bias - ph.p_vaddr < ph.p_filesz) {
-            *offset = address - bias - ph.p_vaddr + ph.p_offset;
-            return true;
-        }
-    }
-    return false;
+    *offset = address - bias - ph.p_vaddr + ph.p_offset;
+    return true;
 }
 
 static const char *base_of(const char *path) {
