@@ -223,9 +223,19 @@ static void in_child(const char *what) {
     CHECK_INT(status, 0);
 }
 
-/* A child of a thread that had a team would wait for threads that it has not. So another thread has the parent's. */
+static void *leave(void *unused) {
+    (void)unused;
+    pthread_exit(NULL);
+}
+
+/* A child of a thread that had a team would wait for threads that it has not. So another thread has the parent's. The
+ * team's threads leave by pthread_exit, a moment after it was joined. The first pthread_exit of a process loads a
+ * library, and a child that was forked meanwhile finds the loader in the midst (glibc asserts that it is not). So a
+ * first thread leaves before. */
 static void forks(void) {
     pthread_t thread;
+    OK(pthread_create(&thread, NULL, leave, NULL));
+    OK(pthread_join(thread, NULL));
     in_child("child, before");
     begin_beside();
     in_child("child beside threads");
