@@ -252,18 +252,9 @@ static void run_member(void *region) {
     rec_openmp_leave_region(r, &outer);
 }
 
-/* The run-time library waits by mutexes and conditions within the calls that are recorded. Of several, the first. */
-static void keep_apart(const struct rec_openmp_library *library) {
-    if (SBT_LIKELY(rec.apart_length != 0) || library == NULL)
-        return;
-    __atomic_store_n(&rec.apart_from, library->from, __ATOMIC_RELAXED);
-    __atomic_store_n(&rec.apart_length, library->to - library->from, __ATOMIC_RELAXED);
-}
-
 void rec_openmp_begin_region(struct rec_openmp_region *r, unsigned n_threads, const void *site) {
     struct rec_call c;
     unsigned n = n_threads != 0 ? n_threads : ask_size(r->library, REC_OPENMP_omp_get_max_threads);
-    keep_apart(r->library);
     r->site = site;
     r->first = &rec_openmp_self;
     r->object = SBT_TRACE_NONE;

@@ -94,7 +94,4 @@ struct rec_openmp_library {
 const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name, const void *site,
                                                        const struct rec_openmp_library *else_this);
 
-/* Is it in a run-time library that has regions, one of those that have been found? */
-bool rec_openmp_is_library(const void *site);
-
 #endif

@@ -83,6 +83,18 @@ static bool has_regions(const struct rec_openmp_library *l) {
            is_in((const void *)(uintptr_t)l->functions[REC_OPENMP___kmpc_fork_call], l->from, l->to);
 }
 
+/*
+ * The run-time library waits by mutexes and conditions within the calls that are recorded. The range takes in all that
+ * are known, and what lies between them. Its length grows first: what a thread reads meanwhile has all of the old one.
+ */
+static void keep_apart(const struct rec_openmp_library *l) {
+    const bool is_first = rec.apart_length == 0;
+    const uintptr_t from = is_first || l->from < rec.apart_from ? l->from : rec.apart_from;
+    const uintptr_t old_to = rec.apart_from + rec.apart_length, to = is_first || l->to > old_to ? l->to : old_to;
+    __atomic_store_n(&rec.apart_length, to - from, __ATOMIC_RELAXED);
+    __atomic_store_n(&rec.apart_from, from, __ATOMIC_RELEASE);
+}
+
 /* The library that has this function, which a caller in that scope finds. NULL: there is no room. */
 static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     Dl_info info;
@@ -101,6 +113,8 @@ static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
         library->functions[i] = look_up(own != NULL ? own : scope, (enum rec_openmp_name)i);
     library->has_regions = has_regions(library);
     __atomic_store_n(&n_libraries, n_libraries + 1, __ATOMIC_RELEASE);
+    if (library->has_regions)
+        keep_apart(library);
     return library;
 }
 

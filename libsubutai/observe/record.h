@@ -208,7 +208,7 @@ extern struct rec {
     bool profile;                                  /* see profile.h */
     bool counts_misses;
     uint64_t stack_min_ns; /* see stack.h; 0: no stacks */
-    /* Addresses of a run-time library: its own calls for mutexes and conditions are not recorded. Length 0: none. */
+    /* In which run-time libraries lie: their own calls for mutexes and conditions are not recorded. Length 0: none. */
     uintptr_t apart_from, apart_length;
 } rec;
 
@@ -461,10 +461,14 @@ static inline bool rec_stayed(const struct rec_thread *t, uint64_t ns) {
 void rec_module_of(uintptr_t address);
 void rec_modules_forget(void);
 
-/* Is it the place of a run-time library's own call? Relaxed: an event more or less. */
+/* Is it in a run-time library that has regions, one of those that have been found? */
+bool rec_openmp_is_library(const void *site);
+
+/* Is it the place of a run-time library's own call? The length is read behind: see keep_apart. */
 static inline bool rec_is_apart(uintptr_t site) {
-    return SBT_UNLIKELY(site - __atomic_load_n(&rec.apart_from, __ATOMIC_RELAXED) <
-                        __atomic_load_n(&rec.apart_length, __ATOMIC_RELAXED));
+    return SBT_UNLIKELY(site - __atomic_load_n(&rec.apart_from, __ATOMIC_ACQUIRE) <
+                        __atomic_load_n(&rec.apart_length, __ATOMIC_RELAXED)) &&
+           rec_openmp_is_library((const void *)site);
 }
 
 static inline bool rec_is_lock(uint8_t type) {
