@@ -379,16 +379,25 @@ TEST(futex_requeue__moves_whatever_the_bits_and_keeps_them) {
     CHECK_INT(futex(&word2, FUTEX_WAKE_BITSET, 1, NULL, NULL, 2), 1);
     check_woken(&w);
 }
-TEST(futex_requeue__a_moved_waiter_keeps_its_deadline, "ETIMEDOUT on the second word") {
-    const struct timespec time = {0, 4 * SHORT_MS * 1000000l};
+/* False: the deadline has come before the waiter was moved. */
+static bool moved_times_out(long ms) {
+    const struct timespec time = time_of_ns(ms * 1000000);
     struct waiter w = {.at = &word, .op = FUTEX_WAIT, .timeout = &time};
+    struct timespec late = time_in_ms(CLOCK_MONOTONIC, ms);
+    long moved = 0;
     w.thread = thread_start(wait_once, &w);
-    while (futex(&word, FUTEX_REQUEUE, 0, number(1), &word2, 0) == 0)
-        ;
+    while (moved == 0 && !time_is_past(CLOCK_MONOTONIC, &late))
+        moved = futex(&word, FUTEX_REQUEUE, 0, number(1), &word2, 0);
     thread_join(w.thread);
     CHECK_INT(w.result, -1);
     CHECK_INT(w.error, ETIMEDOUT);
     CHECK_INT(wake(&word2, INT_MAX), 0);
+    return moved != 0;
+}
+
+TEST(futex_requeue__a_moved_waiter_keeps_its_deadline, "ETIMEDOUT on the second word") {
+    for (long ms = 4 * SHORT_MS; !moved_times_out(ms);)
+        ms *= 2; /* on a busy machine this thread may not run for as long */
 }
 
 /* --- FUTEX_WAKE_OP ------------------------------------------------------------------------------------------------ */
