@@ -25,6 +25,7 @@ struct wanted {
     size_t n;
     uint64_t offset, more;
     bool has_offset;
+    uint32_t nth; /* of the variables of that name in a file, from 0 */
 };
 
 static bool has(const struct file *f, uint64_t at, uint64_t n) {
@@ -61,28 +62,36 @@ static bool is_named(const struct file *f, const ElfW(Shdr) * names, uint64_t at
            f->bytes[names->sh_offset + at + w->n] == '\0';
 }
 
-/* A variable is preferred: functions have other names, as a rule. */
-static void look_through(const struct file *f, const ElfW(Shdr) * table, const struct wanted *w, uintptr_t bias,
+/* A variable is preferred: functions have other names, as a rule. True: the table has that name. */
+static bool look_through(const struct file *f, const ElfW(Shdr) * table, const struct wanted *w, uintptr_t bias,
                          struct sbt_place *place) {
     const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(f->bytes + f->header->e_shoff);
     if (table->sh_link >= f->header->e_shnum || !has(f, table->sh_offset, table->sh_size))
-        return;
+        return false;
     const ElfW(Sym) *symbols = (const ElfW(Sym) *)(f->bytes + table->sh_offset);
+    uint32_t n_variables = 0;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols && place->data == 0; i++) {
         const ElfW(Sym) *s = &symbols[i];
         unsigned type = ELF64_ST_TYPE(s->st_info);
         if (s->st_shndx == SHN_UNDEF || (type != STT_OBJECT && type != STT_FUNC) ||
             !is_named(f, &sections[table->sh_link], s->st_name, w))
             continue;
-        *(type == STT_OBJECT ? &place->data : &place->code) = bias + s->st_value + w->offset;
+        if (type == STT_OBJECT && n_variables++ == w->nth)
+            place->data = bias + s->st_value + w->offset;
+        else if (type == STT_FUNC && w->nth == 0)
+            place->code = bias + s->st_value + w->offset;
     }
+    return n_variables != 0 || place->code != 0;
 }
 
-static void find_symbol(const struct file *f, const struct wanted *w, uintptr_t bias, struct sbt_place *place) {
+/* Of the first table that has the name: the dynamic linker's has symbols of the other one, too. */
+static bool find_symbol(const struct file *f, const struct wanted *w, uintptr_t bias, struct sbt_place *place) {
     const ElfW(Shdr) *sections = (const ElfW(Shdr) *)(f->bytes + f->header->e_shoff);
-    for (uint32_t i = 0; i < f->header->e_shnum && place->data == 0 && place->code == 0; i++)
-        if (sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM)
-            look_through(f, &sections[i], w, bias, place);
+    for (unsigned type = SHT_SYMTAB, more = 2; more > 0; type = SHT_DYNSYM, more--)
+        for (uint32_t i = 0; i < f->header->e_shnum; i++)
+            if (sections[i].sh_type == type && look_through(f, &sections[i], w, bias, place))
+                return true;
+    return false;
 }
 
 /* The offset in the file of a byte of code, as what is in memory behind that byte. */
@@ -99,6 +108,7 @@ static bool is_file(const char *path, const struct wanted *w) {
     return strlen(base) == w->n && memcmp(base, w->name, w->n) == 0;
 }
 
+/* True: the file has that name. */
 static bool find_in(const char *path, const struct wanted *w, uintptr_t bias, struct sbt_place *place) {
     char name[4096];
     struct file f;
@@ -108,12 +118,12 @@ static bool find_in(const char *path, const struct wanted *w, uintptr_t bias, st
     name[n > 0 ? n : 0] = '\0';
     if (!open_file(&f, path))
         return false;
-    if (w->has_offset && is_file(n > 0 ? name : path, w))
+    bool is_place = w->has_offset && is_file(n > 0 ? name : path, w);
+    if (is_place && w->nth == 0)
         *place = (struct sbt_place){.data = bias + w->offset, .code = code_at(&f, w->offset, bias)};
-    else
-        find_symbol(&f, w, bias, place);
+    bool found = is_place || find_symbol(&f, w, bias, place);
     close_file(&f);
-    return place->data != 0 || place->code != 0;
+    return found;
 }
 
 /* "0xHEX" */
@@ -147,15 +157,15 @@ static bool read_offset(struct wanted *w) {
     return true;
 }
 
-/* The first of the dynamic linker's list is the program. */
-bool sbt_symtab_find(const char *name, size_t n, struct sbt_place *place) {
-    struct wanted w = {.name = name, .n = n};
+/* The first of the dynamic linker's list is the program. This library, of _DYNAMIC, has names that programs have. */
+bool sbt_symtab_find(const char *name, size_t n, uint32_t nth, struct sbt_place *place) {
+    struct wanted w = {.name = name, .n = n, .nth = nth};
     *place = (struct sbt_place){0};
     if (n == 0 || !read_offset(&w))
         return false;
     for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
         const char *path = l == _r_debug.r_map ? PROGRAM : l->l_name;
-        if (path != NULL && path[0] == '/' && find_in(path, &w, l->l_addr, place)) {
+        if (path != NULL && path[0] == '/' && l->l_ld != _DYNAMIC && find_in(path, &w, l->l_addr, place)) {
             place->more = w.more;
             place->data = w.more != 0 ? 0 : place->data;
             return place->data != 0 || place->code != 0;

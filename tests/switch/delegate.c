@@ -4,37 +4,13 @@
  * A program that the library does not step aside for, as subject.c: one scene per run, exit status 0, a hang is ended
  * by the test's time limit. `hot`, `second` and the mutexes that new_mutex makes are delegated by name or all together.
  */
-#include "scene.h"
+#include "delegate.h"
 
 #include <setjmp.h>
 
-#define ROUNDS 2000
-
-static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
 static pthread_mutex_t *made;
-static int inside, count, other_count, turn, n_done, ends[2];
-
-static void leave_home(void) {
-    for (int i = 0; i < 20; i++)
-        meet();
-}
-
-static void enter(pthread_mutex_t *m) {
-    OK(pthread_mutex_lock(m));
-    CHECK(inside++ == 0);
-}
-
-static void leave(pthread_mutex_t *m) {
-    inside--;
-    OK(pthread_mutex_unlock(m));
-}
-
-/* Work between sections: without any, a thread has the mutex again before another one comes. */
-static void think(void) {
-    for (volatile int i = 0; i < 300; i++)
-        ;
-}
+static int turn, n_done, ends[2];
 
 /* ---- sections exclude each other, and each thread comes back on its own stack, errno and thread ---- */
 static _Thread_local long mine;

@@ -11,22 +11,25 @@ delegated() {
     matches "$err" "delegated: '$1': [1-9][0-9]* sections in [1-9][0-9]* batches"
 }
 
-for scene in $("$subject"); do
-    run "$subject" "$scene"
-    check "$scene: the C library alone" is "$status" 0
-    for wait in switch 'switch!' 'turns!'; do
-        run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate all -- "$subject" "$scene"
-        check "$scene: delegated, --wait $wait" is "$status" 0
-        [[ $wait != switch || $scene == timed ]] || check "$scene: sections are handed over" delegated all
-    done
-    for how in 'switch! 1' 'turns! 2'; do
-        run "$SUBUTAI" run --verbose 2 --wait "${how% *}" --delegate all --servers "${how#* }" -- "$subject" "$scene"
-        if matches "$err" 'servers are more than the CPUs'; then
-            continue
-        fi
-        check "$scene: served, --wait $how" is "$status" 0
-        # Whether two threads meet at a mutex is chance in some.
-        [[ $how != 'switch! 1' || $scene == timed ]] || check "$scene: served, --wait $how: sections are handed over" delegated all
+for program in "$subject" "$subject-edges"; do
+    for scene in $("$program"); do
+        run "$program" "$scene"
+        check "$scene: the C library alone" is "$status" 0
+        for wait in switch 'switch!' 'turns!'; do
+            run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate all -- "$program" "$scene"
+            check "$scene: delegated, --wait $wait" is "$status" 0
+            [[ $wait != switch || $scene =~ ^(timed|dies-within|moved)$ ]] || check "$scene: sections are handed over" delegated all
+        done
+        for how in 'switch! 1' 'turns! 2'; do
+            run "$SUBUTAI" run --verbose 2 --wait "${how% *}" --delegate all --servers "${how#* }" -- "$program" "$scene"
+            if matches "$err" 'servers are more than the CPUs'; then
+                continue
+            fi
+            check "$scene: served, --wait $how" is "$status" 0
+            # Whether two threads meet at a mutex is chance in some.
+            [[ $how != 'switch! 1' || $scene =~ ^(timed|dies-within|moved)$ ]] ||
+                check "$scene: served, --wait $how: sections are handed over" delegated all
+        done
     done
 done
 [[ ! -x $subject-cxx ]] || for servers in 0 1; do
@@ -72,6 +75,11 @@ for name in "delegate.c:$line" "none,delegate.c:$line@0"; do
 done
 run "$SUBUTAI" compare --warmup 0 --runs 1 --show-stderr --verbose 2 --engines "native,direct:wait=switch!,delegate=delegate.c:$line" -- "$subject" made-counts
 check "the line in compare: sections are handed over" matches "$err" "delegated: '${subject##*/}[+]0x[0-9a-f]+[.][.]0x[0-9a-f]+': [1-9]"
+# A comma parts the list: a program with one in its name has no lines.
+cp "$subject" "$scratch/a,b"
+run "$SUBUTAI" run --wait switch --delegate "delegate.c:$line" -- "$scratch/a,b" made-counts
+check "a line of a program with a comma in its name" matches "$status $err" "^0 subutai: not delegated: 'delegate.c:$line': no source line is known"
+check "a line of a program with a comma in its name: one line" is "$(wc -l <<<"$err")" 1
 for name in new_mutex+0x1..0x new_mutex+0x1. new_mutex+0x9..0x1 new_mutex+..0x1; do
     run "$SUBUTAI" run --wait switch --delegate "$name" -- "$subject" counts
     check "the range $name: is none" matches "$status $err" "^0 subutai: not delegated: '${name/+/[+]}': the program and its libraries have none of that name\$"
@@ -86,6 +94,18 @@ undelegated() { # WHAT LINE OPTION...
     check "$what: says why" matches "$err" "^subutai: $line\$"
     check "$what: in one line" is "$(wc -l <<<"$err")" 1
 }
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate same -- "$subject-edges" same-name
+check 'a name of two variables: right' is "$status" 0
+check 'a name of two variables: both are delegated' is "$(grep -Ec "delegated: 'same': [1-9]" <<<"$err")" 2
+# Variables of the library itself are none of the program's.
+undelegated "a name of the library's" "not delegated: 'entries': the program and its libraries have none of that name" \
+    --wait switch --delegate entries
+undelegated 'a C++ name' "not delegated: 'app::hot': a C[+]{2} name is that of the linker, _ZN[.]{3}, as profile and report print it" \
+    --wait switch --delegate app::hot
+for name in none all auto 'auto!' 'turns!'; do
+    undelegated "$name, and a name" "not delegated: '$name': it stands alone, without other names and servers" \
+        --wait switch --delegate "hot,$name"
+done
 undelegated 'an unknown name' "not delegated: 'cold': the program and its libraries have none of that name" \
     --wait switch --delegate cold
 undelegated 'a name among others' "not delegated: 'cold[+]0x10': the program and its libraries have none of that name" \

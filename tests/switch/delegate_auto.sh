@@ -23,7 +23,7 @@ check 'a short run: sections of no entry' matches "$err" "delegated: 'auto': [0-
 for name in auto@0 auto,hot hot,auto; do
     run "$SUBUTAI" run --wait switch --servers 1 --delegate "$name" -- "$subject" counts
     check "$name: the program runs" is "$status" 0
-    check "$name: says why" matches "$err" "^subutai: not delegated: 'auto(@0)?': the program and its libraries have none of that name\$"
+    check "$name: says why" matches "$err" "^subutai: not delegated: 'auto(@0)?': it stands alone, without other names and servers\$"
 done
 run "$SUBUTAI" run --delegate auto -- true
 check 'a program without threads: nothing to say' is "$err" ''

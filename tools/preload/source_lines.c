@@ -35,7 +35,8 @@ static char *code_of(struct symbols *symbols, const struct closure *modules, con
         for (size_t i = 0; *end == '\0' && line > 0 && line < INT32_MAX && i < modules->n_linked; i++) {
             const char *path = modules->objects[i]->path, *slash = strrchr(path, '/');
             n.module = slash != NULL ? slash + 1 : path;
-            symbols_lines(symbols, path, file, (int)line, add_range, &n);
+            if (strchr(n.module, ',') == NULL) /* the list would be parted there */
+                symbols_lines(symbols, path, file, (int)line, add_range, &n);
         }
     }
     free(file);

@@ -55,16 +55,35 @@ static bool parse_server(const char *text, const char *end, uint32_t *server) {
     return text < end && *server < sbt_switch_servers;
 }
 
-static const char *look_up(struct entry *e) {
+/* A word that is an answer of its own, of n bytes. */
+static bool stands_alone(const char *name, size_t n) {
+    static const char *const words[] = {"none", "all", "auto", "auto!", "turns!"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n && memcmp(name, words[i], n) == 0)
+            return true;
+    return false;
+}
+
+/* Why nothing has that name. */
+static const char *why_unknown(const char *name, size_t n) {
+    const char *colon = memchr(name, ':', n);
+    if (colon == NULL)
+        return "the program and its libraries have none of that name";
+    if (colon + 1 < name + n && colon[1] == ':')
+        return "a C++ name is that of the linker, _ZN..., as profile and report print it";
+    return "no source line is known while a program runs, and the command has not found this one: name its symbol, or "
+           "its function+0xN";
+}
+
+static const char *look_up(struct entry *e, uint32_t nth) {
     const char *at = memchr(e->name, '@', e->n);
     size_t n = at != NULL ? (size_t)(at - e->name) : e->n;
+    if (stands_alone(e->name, n))
+        return "it stands alone, without other names and servers";
     if (at != NULL && !parse_server(at + 1, e->name + e->n, &e->server))
         return NO_SERVER;
-    if (memchr(e->name, ':', n) != NULL)
-        return "no source line is known while a program runs, and the command has not found this one: name its symbol, "
-               "or its function+0xN";
-    if (!sbt_symtab_find(e->name, n, &e->place))
-        return "the program and its libraries have none of that name";
+    if (memchr(e->name, ':', n) != NULL || !sbt_symtab_find(e->name, n, nth, &e->place))
+        return why_unknown(e->name, n);
     if (at == NULL && e->place.data != 0 && sbt_switch_servers != 0)
         e->server = (uint32_t)(e - entries) % sbt_switch_servers;
     if (memchr(e->name, '+', n) == NULL)
@@ -72,18 +91,27 @@ static const char *look_up(struct entry *e) {
     return e->place.data != 0 || e->place.code != 0 ? NULL : "it is a function: add a call's place in it, +0xN";
 }
 
-static void add(const char *name, size_t n) {
-    if (n == 0 || left_out != NULL)
-        return;
+/* False: there is none of that number, or no room for it. */
+static bool add_nth(const char *name, size_t n, uint32_t nth) {
     if (direct_n_delegates == ENTRIES_MOST) {
-        left_out = name;
-        return;
+        left_out = left_out == NULL && nth == 0 ? name : left_out;
+        return false;
     }
-    struct entry *e = &entries[direct_n_delegates++];
+    struct entry *e = &entries[direct_n_delegates];
     *e = (struct entry){.name = name, .n = n, .server = ANY_SERVER};
-    e->why_not = look_up(e);
+    e->why_not = look_up(e, nth);
+    if (nth > 0 && e->why_not != NULL)
+        return false;
+    direct_n_delegates++;
     direct_delegates = direct_delegates || e->why_not == NULL;
     by_site = by_site || e->place.code != 0;
+    return e->place.data != 0;
+}
+
+/* Static variables of several source files may have one name: the program's reports cannot tell them apart either. */
+static void add(const char *name, size_t n) {
+    for (uint32_t nth = 0; n != 0 && left_out == NULL && add_nth(name, n, nth); nth++)
+        ;
 }
 
 /* Every mutex is of the one entry, and delegate_auto.c says when it is delegated. False: that is not wanted. */
