@@ -162,9 +162,9 @@ static void *end_within(void *number) {
 
 static void ends_within(void) {
     OK(pthread_key_create(&key, leave_at_end));
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 30; i++)
         run(N, end_within);
-    CHECK(count == 100 * N);
+    CHECK(count == 30 * N);
 }
 
 static pthread_mutex_t robust;
@@ -191,9 +191,9 @@ static void dies_within(void) {
     OK(pthread_mutexattr_init(&attr));
     OK(pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
     OK(pthread_mutex_init(&robust, &attr));
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 30; i++)
         run(N, die_within);
-    CHECK(count == 50 * N && other_count >= 50 * (N / 3) - 1);
+    CHECK(count == 30 * N && other_count >= 30 * (N / 3) - 1);
 }
 
 /* ---- another thread forks while a section is under way; handlers of the fork take the mutex, as an allocator's do
