@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What mutex.c, contention.c and trylock.c need of each other. */
+/* What mutex.c, mutex_queue.c, contention.c and trylock.c need of each other. */
 #ifndef SBT_ENGINE_DIRECT_MUTEX_H
 #define SBT_ENGINE_DIRECT_MUTEX_H
 
@@ -8,6 +8,10 @@
 
 #include "core/object.h"
 #include "engine/direct/direct.h"
+
+static inline struct sbt_mutex *direct_mutex_of(const void *key) {
+    return (struct sbt_mutex *)(uintptr_t)key;
+}
 
 /* Take the mutex if it is free. Acquire pairs with the release in the unlocks. */
 static inline bool direct_mutex_take(uint32_t *word, uint32_t *seen) {
@@ -18,6 +22,15 @@ static inline bool direct_mutex_take(uint32_t *word, uint32_t *seen) {
             return true;
     return false;
 }
+
+/* mutex_queue.c, what the parking lot asks: its roles say what the functions are for. The bucket is locked. */
+int direct_mutex_validate(struct sbt_lot_queue *q, struct sbt_waiter *w);
+struct sbt_waiter *direct_mutex_successor(struct sbt_lot_queue *q, struct sbt_waiter *w, int result);
+struct sbt_waiter *direct_mutex_held_up(struct sbt_lot_queue *q, struct sbt_waiter *w);
+/* It has been freed, and may be gone if no waiter is queued: the waiter to notify, if none is on its way. */
+sbt_lot_choose direct_mutex_wake_unless_woken;
+/* A designated waker is on its way, and sleepers are left asleep because of that: is it late? */
+bool direct_mutex_is_late(const struct sbt_lot_queue *q);
 
 /* The caller holds it, and waiters are queued; the bucket is locked. The results are for sbt_lot_unpark_one. */
 
