@@ -29,6 +29,7 @@
 #include <sys/syscall.h>
 
 #include "abi/abi.h"
+#include "abi/futex_op.h"
 #include "abi/unseen.h"
 #include "core/cpus.h"
 #include "core/probes.h"
@@ -315,20 +316,31 @@ static long kernel_moves(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_mo
     return kernel(from, op, n_wake, n_move, to, val3);
 }
 
+/*
+ * What the kernel says of the two addresses of a call without FUTEX_PRIVATE_FLAG: it looks for the memory behind them,
+ * and refuses the call if there is none, before it looks for waiters. It is asked to wake none and to move none.
+ */
+static long refusal_of_others(uint32_t *from, uint32_t *to) {
+    return kernel(from, FUTEX_REQUEUE, 0, 0, to, 0);
+}
+
 static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, uint32_t *to, uint32_t val3) {
     struct sbt_futex_moved most = {n_wake, (uint32_t)n_move};
     const int flag = op & FUTEX_PRIVATE_FLAG;
     bool compares = (op & FUTEX_CMD_MASK) == FUTEX_CMP_REQUEUE;
+    long r;
     if (!is_plain(from) || !is_plain(to) || (int32_t)most.woken < 0 || (int32_t)most.moved < 0 || !is_served() ||
         is_outside() || (compares && !sbt_mapped_readable(from, sizeof *from)))
         return kernel_moves(from, op, n_wake, n_move, to, val3);
+    if (flag == 0 && (r = refusal_of_others(from, to)) < 0)
+        return r;
     if (flag == 0 && from != to && !sbt_private_now(to)) { /* no other process could wake them there: they look again */
         most.woken += most.moved;
         most.moved = 0;
     }
-    int r = sbt_engine.futex_requeue(from, to, flag == 0, &most, compares ? &val3 : NULL);
+    r = -(long)sbt_engine.futex_requeue(from, to, flag == 0, &most, compares ? &val3 : NULL);
     if (r != 0)
-        return -(long)r;
+        return r;
     long n = (long)most.woken + most.moved;
     if (n < (long)n_wake + (uint32_t)n_move && (asks_kernel(from) || may_have_others(from, flag))) {
         uint32_t woken = most.woken < n_wake ? most.woken : n_wake;
@@ -342,61 +354,13 @@ static long requeue(uint32_t *from, int op, uint32_t n_wake, uintptr_t n_move, u
 
 /* ---- FUTEX_WAKE_OP: an operation on a second word, and a wake-up there if the word was as said ---- */
 
-static int32_t signed_12(uint32_t bits) {
-    return (int32_t)(bits << 20) >> 20;
-}
-
-/* False: the kernel refuses it. */
-static bool operate(uint32_t *word, uint32_t code, int32_t *old) {
-    uint32_t argument = (uint32_t)signed_12(code >> 12);
-    if ((code >> 28 & FUTEX_OP_OPARG_SHIFT) != 0)
-        argument = (uint32_t)1 << (argument & 31);
-    switch (code >> 28 & 7) {
-    case FUTEX_OP_SET:
-        *old = (int32_t)__atomic_exchange_n(word, argument, __ATOMIC_SEQ_CST);
-        return true;
-    case FUTEX_OP_ADD:
-        *old = (int32_t)__atomic_fetch_add(word, argument, __ATOMIC_SEQ_CST);
-        return true;
-    case FUTEX_OP_OR:
-        *old = (int32_t)__atomic_fetch_or(word, argument, __ATOMIC_SEQ_CST);
-        return true;
-    case FUTEX_OP_ANDN:
-        *old = (int32_t)__atomic_fetch_and(word, ~argument, __ATOMIC_SEQ_CST);
-        return true;
-    case FUTEX_OP_XOR:
-        *old = (int32_t)__atomic_fetch_xor(word, argument, __ATOMIC_SEQ_CST);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool holds(int32_t old, uint32_t code) {
-    int32_t with = signed_12(code);
-    switch (code >> 24 & 15) {
-    case FUTEX_OP_CMP_EQ:
-        return old == with;
-    case FUTEX_OP_CMP_NE:
-        return old != with;
-    case FUTEX_OP_CMP_LT:
-        return old < with;
-    case FUTEX_OP_CMP_LE:
-        return old <= with;
-    case FUTEX_OP_CMP_GT:
-        return old > with;
-    default:
-        return old >= with;
-    }
-}
-
 static long wake_op(uint32_t *word, int flag, uint32_t val, uintptr_t val2, uint32_t *word2, uint32_t code) {
     int32_t old = 0;
-    if (!is_plain(word) || !is_plain(word2) || (code >> 24 & 15) > FUTEX_OP_CMP_GE || !is_served() ||
-        !sbt_mapped_writable(word2) || !operate(word2, code, &old))
+    if (!is_plain(word) || !is_plain(word2) || !abi_futex_op_is_known(code) || !is_served() ||
+        !sbt_mapped_writable(word2) || !abi_futex_operate(word2, code, &old))
         return kernel(word, FUTEX_WAKE_OP | flag, val, val2, word2, code);
     long n = wake(word, flag, val, FUTEX_BITSET_MATCH_ANY);
-    if (holds(old, code))
+    if (abi_futex_holds(old, code))
         n += wake(word2, flag, (uint32_t)val2, FUTEX_BITSET_MATCH_ANY);
     return n;
 }

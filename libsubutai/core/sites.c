@@ -34,6 +34,7 @@ static struct {
         uintptr_t base;     /* 0: the place is free; atomic */
         uint64_t n_unloads; /* of the process, when this was written */
         const void *stubs;  /* NULL: it needs none */
+        const char *why;    /* it is not served: the end of a sentence "LIBRARY ..."; NULL: it is; atomic */
         struct sbt_sites sites;
     } library[LIBRARIES_MAX];
 } state;
@@ -63,7 +64,9 @@ static const char *serve(struct library *l, const struct dl_phdr_info *info) {
         return why;
     const void *entry = l->sites.is_wide ? state.by->wide : state.by->narrow;
     if (entry == NULL)
-        return "uses vector registers that this processor cannot save in one go";
+        return "waits by system calls of its own, and they cannot be replaced: it uses vector registers that this "
+               "processor "
+               "cannot save in one go";
     return sbt_stubs_put(&l->sites, entry, &l->stubs);
 }
 
@@ -71,8 +74,8 @@ static bool still_served(const struct library *l) {
     return l->is_served && (l->stubs == NULL || sbt_stubs_are_there(&l->sites, l->stubs));
 }
 
-/* Is it so of a library? */
-static bool any(bool (*is)(const struct library *l, uintptr_t argument), uintptr_t argument) {
+/* A library of which it is so; NULL: none. */
+static const struct library *find(bool (*is)(const struct library *l, uintptr_t argument), uintptr_t argument) {
     for (uint32_t i = __atomic_load_n(&state.n, __ATOMIC_ACQUIRE); i > 0; i--) { /* pairs with the store in place */
         const struct library *l = &state.library[i - 1];
         uint32_t before;
@@ -82,9 +85,9 @@ static bool any(bool (*is)(const struct library *l, uintptr_t argument), uintptr
             found = __atomic_load_n(&l->base, __ATOMIC_RELAXED) != 0 && is(l, argument);
         } while (!is_unchanged(l, before) && before % 2 == 0);
         if (found && before % 2 == 0)
-            return true;
+            return l;
     }
-    return false;
+    return NULL;
 }
 
 static bool is_served_at(const struct library *l, uintptr_t base) {
@@ -92,7 +95,16 @@ static bool is_served_at(const struct library *l, uintptr_t base) {
 }
 
 bool sbt_sites_are_served(const struct dl_phdr_info *library) {
-    return any(is_served_at, library->dlpi_addr);
+    return find(is_served_at, library->dlpi_addr) != NULL;
+}
+
+static bool is_at(const struct library *l, uintptr_t base) {
+    return l->base == base;
+}
+
+const char *sbt_sites_why_not(const struct dl_phdr_info *library) {
+    const struct library *l = find(is_at, library->dlpi_addr);
+    return l != NULL ? __atomic_load_n(&l->why, __ATOMIC_RELAXED) : NULL; /* the text is constant */
 }
 
 static bool has(const struct library *l, uintptr_t code) {
@@ -100,7 +112,7 @@ static bool has(const struct library *l, uintptr_t code) {
 }
 
 bool sbt_sites_have(const void *code) {
-    return any(has, (uintptr_t)code);
+    return find(has, (uintptr_t)code) != NULL;
 }
 
 /* The library is not loaded any more, or has been changed back. */
@@ -168,6 +180,7 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *unused) {
     __atomic_store_n(&l->base, info->dlpi_addr, __ATOMIC_RELAXED);
     l->n_unloads = state.n_unloads;
     l->is_served = l->is_new = why == NULL;
+    __atomic_store_n(&l->why, why, __ATOMIC_RELAXED);
     end_change(l);
     if (why != NULL)
         sbt_log(2, "the futex calls of ", info->dlpi_name, " are not served: it ", why, NULL);

@@ -30,6 +30,9 @@ void sbt_sites_serve_new(void);
 /* Is this library served? False also if it need not be. */
 bool sbt_sites_are_served(const struct dl_phdr_info *library);
 
+/* Why this library could not be served: the end of a sentence "LIBRARY ...". NULL: it could, or was not looked at. */
+const char *sbt_sites_why_not(const struct dl_phdr_info *library);
+
 /*
  * Do served libraries spin before they sleep? They do natively, because a sleep is dear: for 10 ms if there are no more
  * OpenMP threads than CPUs. While threads are switched they should not: a look costs more than a switch, and a thread

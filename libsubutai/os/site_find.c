@@ -11,7 +11,9 @@
 #include "os/insn.h"
 #include "os/mapped.h"
 
-#define UNKNOWN "has code that is not as known"
+/* Ends of a sentence "LIBRARY ...", which a user may read. */
+#define UNKNOWN "is of an unknown build: its code is not as known"
+#define UNKNOWN_CALLS "is of an unknown build: it makes system calls itself that are not as known"
 
 /* The one segment with code. */
 static const ElfW(Phdr) * code_of(const struct dl_phdr_info *library) {
@@ -92,7 +94,7 @@ static const char *open_table(struct search *s) {
         s->table = t;
         return NULL;
     }
-    return "has no unwind table that can be read";
+    return "is of an unknown build: it has no unwind table that can be read";
 }
 
 /* The i-th function. False: the table is not as known. */
@@ -201,12 +203,12 @@ static const char *search_function(struct search *s, uintptr_t begin, uintptr_t 
             jumps_anywhere = true;
         if (insn.kind == SBT_INSN_SYSCALL && is_site(code, end - at)) {
             if (s->sites->n == SBT_SITES_MAX || !keep(s, at + 1, at + SBT_SITE_BYTES))
-                return "makes system calls itself in more places than expected";
+                return "is of an unknown build: it makes system calls itself in more places than expected";
             s->sites->at[s->sites->n++] = at;
             fallback = 0;
         } else if (insn.kind == SBT_INSN_SYSCALL) {
             if (fallback == 0 || !keep(s, fallback + 1, at + insn.n_bytes))
-                return "makes system calls itself that are not as known";
+                return UNKNOWN_CALLS;
             fallback = 0;
         } else if (insn.kind != SBT_INSN_OTHER) {
             fallback = 0;
@@ -216,7 +218,9 @@ static const char *search_function(struct search *s, uintptr_t begin, uintptr_t 
     }
     if (s->sites->n > n_before)
         note_loads(s, begin, end);
-    return jumps_anywhere && s->sites->n > n_before ? "jumps by a table around its system calls" : NULL;
+    return jumps_anywhere && s->sites->n > n_before
+               ? "is of an unknown build: it jumps by a table around its system calls"
+               : NULL;
 }
 
 static bool is_kept(const struct search *s, uintptr_t target) {
@@ -262,7 +266,7 @@ static const char *search(struct search *s) {
     if (!is_padding(behind, s->code_end))
         return UNKNOWN;
     if (s->n_kept != 0 && !leads_nowhere(s))
-        return "jumps into the middle of its system calls";
+        return "is of an unknown build: it jumps into the middle of its system calls";
     find_spins(s);
     return NULL;
 }
@@ -271,7 +275,7 @@ static const char *search(struct search *s) {
 static const char *search_words(uintptr_t code, uintptr_t end) {
     for (const uint32_t *p = (const uint32_t *)code; p < (const uint32_t *)end; p++)
         if ((*p & 0xffe0001f) == 0xd4000001) /* svc */
-            return "makes system calls itself that are not as known";
+            return UNKNOWN_CALLS;
     return NULL;
 }
 #endif
@@ -287,7 +291,7 @@ const char *sbt_sites_find(struct sbt_sites *sites, const struct dl_phdr_info *l
     sites->code = code;
     sites->code_end = end;
     if (!sbt_mapped_now((const void *)code, end - code))
-        return "has code that cannot be read";
+        return "waits by system calls of its own, and they cannot be replaced: its code cannot be read";
 #if defined(__x86_64__)
     struct search s = {.library = library, .code = code, .code_end = end, .sites = sites};
     return search(&s);

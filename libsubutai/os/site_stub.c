@@ -17,8 +17,10 @@
 #define PAGE ((uintptr_t)4096)
 #define NEAR ((uintptr_t)0x7fff0000) /* how far a jump may go, less than some pages */
 #define STEP ((uintptr_t)16 << 20)   /* between two places that are tried */
-#define NO_MEMORY "is out of reach: there is no memory beside it"
-#define NOT_EXECUTABLE "cannot be changed: the kernel does not let memory be made executable"
+/* Ends of a sentence "LIBRARY ...", which a user may read. */
+#define NOT_REPLACED "waits by system calls of its own, and they cannot be replaced: "
+#define NO_MEMORY NOT_REPLACED "there is no memory beside it"
+#define NOT_EXECUTABLE NOT_REPLACED "the kernel does not let memory be made executable"
 
 struct __attribute__((packed)) stub {
     uint8_t below_red_zone[5]; /* lea -128(%rsp), %rsp */
@@ -127,10 +129,10 @@ static const char *replace(const struct sbt_sites *s, const struct stubs *stubs)
         memcpy(copy + (s->at[i] - first), &jump, sizeof jump);
     }
     const char *why = !make_executable(copy, bytes)        ? NOT_EXECUTABLE
-                      : sbt_proc_any_sleeps_in(first, end) ? "has been called before Subutai saw it"
+                      : sbt_proc_any_sleeps_in(first, end) ? NOT_REPLACED "it has been called before Subutai saw it"
                       : failed(sbt_syscall6(SYS_mremap, (long)copy, (long)bytes, (long)bytes,
                                             MREMAP_MAYMOVE | MREMAP_FIXED, (long)first, 0))
-                          ? "cannot be changed: the kernel keeps its memory as it is"
+                          ? NOT_REPLACED "the kernel keeps its memory as it is"
                           : NULL;
     if (why != NULL)
         unmap(copy, bytes);

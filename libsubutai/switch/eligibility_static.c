@@ -95,8 +95,10 @@ static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) 
     if (sbt_eligibility_is_libc(file) || d.symbols == NULL || d.strings == NULL || strstr(file, "vdso") != NULL)
         return 0;
     const char *why = sbt_eligibility_refused_library(file);
-    if (why != NULL && !sbt_sites_are_served(info))
-        refuse(e, "the process", file, why);
+    if (why != NULL && !sbt_sites_are_served(info)) {
+        const char *why_not = sbt_sites_why_not(info);
+        refuse(e, "the process", file, why_not != NULL ? why_not : why);
+    }
     for (size_t k = 0; k < 2; k++)
         for (size_t i = 0; i < d.relocations[k].bytes / sizeof(ElfW(Rela)); i++) {
             const ElfW(Sym) *symbol = &d.symbols[ELF64_R_SYM(d.relocations[k].first[i].r_info)];

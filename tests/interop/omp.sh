@@ -78,6 +78,8 @@ teams() {
     edge signals "$bin/libomp-library.so" yes
     if [ "$changes" = yes ]; then
         edge filter "$bin/libomp-library.so" no
+        [ "$variant" != switched ] ||
+            check "filter: says that it is the kernel" grep -q 'uses .*libgomp.*the kernel does not let' switched.err
         edge hidden "$bin/libomp-library.so" either # processors without protection keys read what may be executed
     fi
 }

@@ -107,9 +107,14 @@ TEST(futex__unmapped_returns_EFAULT, "where the word is read; a wake-up reads no
 #ifdef SHARED
         CHECK_ERRNO(wake(gone, 1), EFAULT);
         CHECK_ERRNO(futex(gone, FUTEX_REQUEUE, 1, number(1), &word2, 0), EFAULT);
+        CHECK_ERRNO(futex(&word, FUTEX_REQUEUE, 1, number(1), gone, 0), EFAULT);
+        CHECK_ERRNO(futex(&word, FUTEX_CMP_REQUEUE, 1, number(0), gone, 0), EFAULT);
+        CHECK_ERRNO(futex(&word, FUTEX_CMP_REQUEUE, 1, number(1), NULL, word + 1), EFAULT);
 #else
         CHECK_INT(wake(gone, 1), 0);
         CHECK_INT(futex(gone, FUTEX_REQUEUE, 1, number(1), &word2, 0), 0);
+        CHECK_INT(futex(&word, FUTEX_REQUEUE, 1, number(1), gone, 0), 0);
+        CHECK_INT(futex(&word, FUTEX_CMP_REQUEUE, 1, number(1), gone, word), 0);
 #endif
         SYS(munmap(gone, 4096));
     }

@@ -151,6 +151,11 @@ static bool is_served(int i) {
     return sbt_sites_are_served(&info);
 }
 
+static const char *why_not(int i) {
+    const struct dl_phdr_info info = {.dlpi_addr = made[i].base, .dlpi_name = made[i].name};
+    return sbt_sites_why_not(&info);
+}
+
 /* ---- loads and unloads ---- */
 TEST(serve__once_for_each_library) {
     load(0);
@@ -200,9 +205,10 @@ TEST(unload__other_library_in_its_place_is_judged_anew,
     CHECK_INT(made[0].n_stubs, 1);
     unload(0);
     load(0);
-    made[0].why = "has code that is not as known";
+    made[0].why = "is of an unknown build";
     serve();
     CHECK(!is_served(0));
+    CHECK(why_not(0) == made[0].why);
     CHECK(!sbt_sites_have((void *)made[0].base));
     CHECK_INT(n_adopted, 0);
     CHECK_INT(made[0].n_stubs, 0);
@@ -214,6 +220,7 @@ TEST(unload__other_library_in_its_place_is_judged_anew,
     load(0);
     serve();
     CHECK(is_served(0));
+    CHECK(why_not(0) == NULL);
 }
 
 TEST(unload__library_of_another_kind_in_its_place) {
