@@ -380,15 +380,20 @@ TEST(futex_requeue__moves_whatever_the_bits_and_keeps_them) {
     check_woken(&w);
 }
 TEST(futex_requeue__a_moved_waiter_keeps_its_deadline, "ETIMEDOUT on the second word") {
-    const struct timespec time = {0, 4 * SHORT_MS * 1000000l};
-    struct waiter w = {.at = &word, .op = FUTEX_WAIT, .timeout = &time};
-    w.thread = thread_start(wait_once, &w);
-    while (futex(&word, FUTEX_REQUEUE, 0, number(1), &word2, 0) == 0)
-        ;
-    thread_join(w.thread);
-    CHECK_INT(w.result, -1);
-    CHECK_INT(w.error, ETIMEDOUT);
-    CHECK_INT(wake(&word2, INT_MAX), 0);
+    bool is_moved = false;
+    /* On a busy machine the time may be over before there was a waiter to move: a longer one, then. */
+    for (int64_t ms = 4 * SHORT_MS; !is_moved; ms *= 2) {
+        const struct timespec time = time_of_ns(ms * 1000000);
+        struct waiter w = {.at = &word, .op = FUTEX_WAIT, .timeout = &time};
+        int before = atomic_load(&n_left);
+        w.thread = thread_start(wait_once, &w);
+        while (!is_moved && atomic_load(&n_left) == before)
+            is_moved = futex(&word, FUTEX_REQUEUE, 0, number(1), &word2, 0) == 1;
+        thread_join(w.thread);
+        CHECK_INT(w.result, -1);
+        CHECK_INT(w.error, ETIMEDOUT);
+        CHECK_INT(wake(&word2, INT_MAX), 0);
+    }
 }
 
 /* --- FUTEX_WAKE_OP ------------------------------------------------------------------------------------------------ */
