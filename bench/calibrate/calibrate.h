@@ -51,6 +51,12 @@ size_t samples_n(const struct samples *s);
 double samples_median(const struct samples *s);
 /* Is another sample wanted? There are some in any case, and no more than there is room for. */
 bool samples_wanted(const struct samples *s, uint64_t end_ns);
+/*
+ * When the calling thread's CPU time tells that samples which take so long do not come. The clock would not tell: where
+ * others use the CPUs, a few rounds take seconds.
+ */
+uint64_t hopeless_cpu_ns(double seconds);
+bool is_hopeless(uint64_t cpu_ns);
 void samples_print(void); /* {"key": [...], ...} and a line break */
 /* Batches of operations, for so long; `operate` does n of them. A sample is the time of one. */
 void samples_of_batches(const char *key, double seconds, void operate(uint64_t n));

@@ -54,6 +54,20 @@ bool samples_wanted(const struct samples *s, uint64_t end_ns) {
     return s->n < N_SAMPLES_MIN || (s->n < N_SAMPLES_MAX && now_ns() < end_ns);
 }
 
+static uint64_t thread_cpu_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t hopeless_cpu_ns(double seconds) {
+    return thread_cpu_ns() + (uint64_t)(seconds * 1e9) + 1000000000u;
+}
+
+bool is_hopeless(uint64_t cpu_ns) {
+    return thread_cpu_ns() > cpu_ns;
+}
+
 void samples_of_batches(const char *key, double seconds, void operate(uint64_t n)) {
     struct samples *s = samples_new(key);
     uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9), n = 1, took = 0;

@@ -4,7 +4,9 @@
  *
  * yield_switch: two threads on one CPU do nothing but yield. A yield need not switch, so the kernel's count of switches
  * divides what is left of the time when the yields that did not switch are taken off. Time is the process's CPU time,
- * here and for hand-overs: in wall time a switch would cost what another process computes meanwhile.
+ * here and for hand-overs: in wall time a switch would cost what another process computes meanwhile. What a yield
+ * without a switch costs is measured alone. Where other processes keep the CPU busy, each yield switches to one of
+ * them, and none is measured without: of the least then, which holds a switch too, a yield is taken to be the half.
  *
  * sleep, wake_busy: two threads on one CPU hand a word to each other. To hand it over, a thread changes it, wakes the
  * other thread and sleeps, and the CPU changes to the other thread: so what hand-overs cost is one wake-up, one sleep
@@ -27,12 +29,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define GAP_NS 20000 /* a look takes some 50 ns */
-enum { YIELDS_A_SAMPLE = 500, HAND_OVERS_A_SAMPLE = 100 };
+#define GAP_NS 20000     /* a look takes some 50 ns */
+#define LONG_NS 20000000 /* for a sample: on a busy CPU each switch takes others' slices, and a few must do */
+enum { YIELDS_A_SAMPLE = 500, YIELDS_A_LOOK = 10, HAND_OVERS_A_SAMPLE = 100 };
 
-static void yields(uint64_t n) {
-    for (; n > 0; n--)
-        sched_yield();
+/* How many they were. */
+static int yields(void) {
+    uint64_t last_ns = now_ns() + LONG_NS;
+    int n = 0;
+    do {
+        for (int i = 0; i < YIELDS_A_LOOK; i++, n++)
+            sched_yield();
+    } while (n < YIELDS_A_SAMPLE && now_ns() < last_ns);
+    return n;
 }
 
 static int cpu; /* of both threads */
@@ -78,32 +87,40 @@ static uint64_t cpu_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The median of what a switch costs. */
-static double measure_switches(double seconds) {
-    struct samples *yield = samples_new("yield_ns"), *yield_switch = samples_new("yield_switch_ns");
-    struct samples *change = samples_new("switch_ns");
-    uint64_t end_ns = now_ns() + (uint64_t)(seconds / 3 * 1e9);
+/* What a yield without a switch costs. */
+static double measure_yields(double seconds) {
+    struct samples *yield = samples_new("yield_ns");
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9), switches = n_switches(), n_yields = 0;
+    double least_ns = 1e9;
     while (samples_wanted(yield, end_ns)) {
         uint64_t begin = cpu_ns();
-        yields(YIELDS_A_SAMPLE);
-        samples_add(yield, (double)(cpu_ns() - begin) / YIELDS_A_SAMPLE);
+        int n = yields();
+        double one_ns = (double)(cpu_ns() - begin) / n;
+        samples_add(yield, one_ns);
+        least_ns = one_ns < least_ns ? one_ns : least_ns;
+        n_yields += (uint64_t)n;
     }
-    double alone_ns = samples_median(yield);
+    return n_switches() - switches < n_yields / 2 ? samples_median(yield) : least_ns / 2;
+}
+
+/* The median of what a switch costs. */
+static double measure_switches(double seconds) {
+    double alone_ns = measure_yields(seconds / 3);
+    struct samples *yield_switch = samples_new("yield_switch_ns"), *change = samples_new("switch_ns");
     pthread_t thread = start(yielder);
-    end_ns = now_ns() + (uint64_t)(seconds * 2 / 3 * 1e9);
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 2 / 3 * 1e9);
     /* A kernel that never switched at a yield would give no samples for ever. */
-    for (uint64_t last_ns = end_ns + 5000000000u; samples_wanted(yield_switch, end_ns);) {
+    for (uint64_t hopeless = hopeless_cpu_ns(seconds); samples_wanted(yield_switch, end_ns);) {
         uint64_t switches = n_switches(), theirs = atomic_load(&other.n), begin = cpu_ns();
-        yields(YIELDS_A_SAMPLE);
-        double took = (double)(cpu_ns() - begin);
+        double n_yields = yields(), took = (double)(cpu_ns() - begin);
         /* To each switch away from this thread belongs one back to it. */
-        double n = 2 * (double)(n_switches() - switches), n_yields = YIELDS_A_SAMPLE;
+        double n = 2 * (double)(n_switches() - switches);
         n_yields += (double)(atomic_load(&other.n) - theirs);
         double one = n > 0 ? (took - (n_yields > n ? n_yields - n : 0) * alone_ns) / n : 0;
         if (one > alone_ns) {
             samples_add(yield_switch, one);
             samples_add(change, one - alone_ns);
-        } else if (now_ns() > last_ns) {
+        } else if (is_hopeless(hopeless)) {
             fail("sched_yield does not switch to another thread of the same CPU");
         }
     }
@@ -156,7 +173,7 @@ static void measure_hand_overs(double seconds, double switch_ns) {
     set_policy(SCHED_BATCH);
     pthread_t thread = start(partner);
     uint64_t end_ns = now_ns() + (uint64_t)(seconds / 2 * 1e9);
-    for (uint64_t last_ns = end_ns + 5000000000u; samples_wanted(wake, end_ns); now += 2) {
+    for (uint64_t hopeless = hopeless_cpu_ns(seconds); samples_wanted(wake, end_ns); now += 2) {
         uint64_t vain = turn.n_vain, begin = now_ns();
         hand_over(now + 1);
         double took = (double)(now_ns() - begin) - clock_ns;
@@ -164,21 +181,24 @@ static void measure_hand_overs(double seconds, double switch_ns) {
         await_turn(now + 1);
         if (turn.n_vain == vain && alone)
             samples_add(wake, took);
-        else if (begin > last_ns)
+        else if (is_hopeless(hopeless))
             fail("no thread sleeps that shares a CPU with its waker");
     }
     double parts_ns = samples_median(wake) + switch_ns;
     end_ns = now_ns() + (uint64_t)(seconds / 2 * 1e9);
-    for (uint64_t last_ns = end_ns + 5000000000u; samples_wanted(sleep, end_ns);) {
-        uint64_t vain = turn.n_vain, begin = cpu_ns();
-        for (int i = 0; i < HAND_OVERS_A_SAMPLE / 2; i++, now += 2) {
+    for (uint64_t hopeless = hopeless_cpu_ns(seconds); samples_wanted(sleep, end_ns);) {
+        uint64_t vain = turn.n_vain, begin = cpu_ns(), last_ns = now_ns() + LONG_NS;
+        int n = 0;
+        do {
             hand_over(now + 1);
             await_turn(now + 1);
-        }
-        double one = (double)(cpu_ns() - begin) / HAND_OVERS_A_SAMPLE - parts_ns;
+            n += 2;
+            now += 2;
+        } while (n < HAND_OVERS_A_SAMPLE && now_ns() < last_ns);
+        double one = (double)(cpu_ns() - begin) / n - parts_ns;
         if (turn.n_vain == vain && one > 0)
             samples_add(sleep, one);
-        else if (now_ns() > last_ns)
+        else if (is_hopeless(hopeless))
             fail("threads that share a CPU do not sleep in turn");
     }
     atomic_store(&over, true);

@@ -71,7 +71,7 @@ refuses "calibrate: --out: '$PWD': " calibrate --program ./fake -o "$PWD"
 calibrate --force -o /dev/full
 check "a full disk: exit 2" is "$status" 2
 check "is said" is "$err" "subutai: calibrate: --out: '/dev/full': No space left on device"
-timeout 60 "$SUBUTAI" calibrate --force --library "$STUB" --program ./fake >/dev/full 2>.err
+timeout "$(stretched 60)" "$SUBUTAI" calibrate --force --library "$STUB" --program ./fake >/dev/full 2>.err
 check "a table that cannot be written: exit 2" is "$? $(cat .err)" "2 subutai: cannot write to standard output"
 
 # What a failed measurement leaves: the old file.
@@ -112,10 +112,7 @@ for signal in INT TERM HUP; do
     "$SUBUTAI" calibrate --force --library "$STUB" --program ./bad -o host.costs >.out 2>.err &
     pid=$!
     started+=("$pid")
-    for ((i = 0; i < 600; i++)); do
-        [ ! -s running ] || break
-        sleep 0.1
-    done
+    comes test -s running
     parts=$(ls host.costs.*)
     kill -"$signal" "$pid"
     wait "$pid"
@@ -147,9 +144,22 @@ check "so does the table" matches "$out" 'measured by force, do not trust the nu
 kill "${hogs[@]}"
 wait "${hogs[@]}" 2>/dev/null
 
-# The real program, on a machine that may be busy with other tests.
-if [ "$(nproc)" -gt 1 ]; then
-    subutai calibrate --force --seconds 1 -o real.costs
+# The real program, on a machine that may be busy with other tests. On one that is so all the time it may find costs that
+# make no sense, as a sleep that costs less than nothing: it has measured a switch to another process, or none at all. That
+# it does not succeed then is tried a few times, and is no failure if it would have refused to begin.
+really() {
+    for _ in 1 2 3; do
+        subutai calibrate --force --seconds 1 -o real.costs
+        ((status != 0)) || return 0
+        note "$err"
+    done
+    local failed=$err
+    subutai calibrate -o unforced.costs
+    [[ $err != *"the machine is busy"* ]] && status=1 err=$failed
+}
+if [ "$(nproc)" -lt 2 ]; then
+    skip "the real program" "it needs two CPUs"
+elif really; then
     check "the real program: exit 0" is "$status" 0
     out=$(cat real.costs)
     check "its file has what the reference machine's has" is \
@@ -160,6 +170,6 @@ if [ "$(nproc)" -gt 1 ]; then
     run taskset -c "$(allowed_cpu)" "$SUBUTAI" calibrate --force
     check "one CPU is refused" refused_with 'calibrate: machine: exit 2: .*may use one CPU, and two are needed'
 else
-    skip "the real program" "it needs two CPUs"
+    skip "the real program" "the machine is too busy for it"
 fi
 finish

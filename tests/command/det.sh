@@ -61,7 +61,7 @@ run "$SUBUTAI" run --engine det --schedule writers.schedule -- "$ORDERED" writer
 run "$SUBUTAI" schedule info writers.schedule
 turns=$(sed -nE 's/.* ([0-9]+)\.([0-9]{3}) ms of logical time.*/\1\2/p' <<<"$out")
 check "an unlock of a read-write lock wakes one of 200 writers: turns do not grow with their square" test "${turns:-9999999}" -lt 3000
-run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" joins
+within 20 "$SUBUTAI" run --engine det -- "$ORDERED" joins
 check "a reader that goes before a writer lets the readers in that wait" is "$status $out" "0 done"
 begin_load 2
 runs 20 -- all
@@ -73,9 +73,9 @@ runs 20 -- deadlines
 out=$(sort seen | uniq -c | sort -n | tail -1)
 check "deadlines that follow from two readings of clocks: one schedule and one output" matches "$out" \
     '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
 check "a thread that a barrier lets go needs no turn for that" is "$status $out" "0 done"
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" served
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" served
 check "a thread in a handler is served at a barrier, and no other waits for it" is "$status $out" "0 done"
 for what in takes leaves; do
     runs 3 -- "$what"
@@ -83,21 +83,21 @@ for what in takes leaves; do
         '^0 done [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
     check "no line more" is "$(wc -l <<<"$out")" 1
 done
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" copies
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" copies
 check "it may fork" is "$status $out" "0 done"
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" copied
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" copied
 check "the child may return from the handler" is "$status $out" "0 done
 child done"
-run timeout 60 "$SUBUTAI" run --engine det --verbose 2 --log guests -- "$ORDERED" guest
+within 60 "$SUBUTAI" run --engine det --verbose 2 --log guests -- "$ORDERED" guest
 check "if it comes after, its operations are from outside" matches "$status $out $(cat guests)" \
     '^0 done .* [1-9][0-9]* returns from outside'
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
 check "clocks go on while a thread reads them, and agree" is "$status $out" "0 done"
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" steps
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" steps
 check "no time is shown for more than 0.2 ms of CPU time" is "$status $out" "0 0 times the same"
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" stamps
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" stamps
 check "the monotonic clock does not go back between threads" is "$status $out" "0 0 before"
-run timeout 60 "$SUBUTAI" run --engine det -- "$ORDERED" filtered
+within 60 "$SUBUTAI" run --engine det -- "$ORDERED" filtered
 check "clocks go on under a filter of system calls" matches "$status $out" "^0 (done|no filters here)$"
 
 extra=(--schedule timed.schedule --schedule-times 1)
@@ -134,15 +134,15 @@ run "$SUBUTAI" run --engine det --log stdio -- "$ORDERED" stdio
 check "nor does a thread that sleeps in a call which the library does not see" is "$status $out" "0 done"
 check "and nothing is said" test ! -s stdio
 rm -f calls.schedule
-run timeout 20 "$SUBUTAI" run --engine det --schedule calls.schedule -- "$ORDERED" calls
+within 20 "$SUBUTAI" run --engine det --schedule calls.schedule -- "$ORDERED" calls
 check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n' read_chk recv_chk recvfrom_chk poll_chk \
     ppoll_chk recvmmsg system eventfd_read flock)"
 run "$SUBUTAI" schedule dump calls.schedule
 check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
-run timeout 100 "$SUBUTAI" run --engine det -- "$ORDERED" stacks
+within 100 "$SUBUTAI" run --engine det -- "$ORDERED" stacks
 check "a creation waits for a thread that frees stacks in the C library, where the allocator waits for the turn" is \
     "$status $out" "0 done"
-run timeout 100 "$SUBUTAI" run --engine det --wait switch -- "$ORDERED" stacks
+within 100 "$SUBUTAI" run --engine det --wait switch -- "$ORDERED" stacks
 check "also where threads wait by switching" is "$status $out" "0 done"
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
@@ -156,21 +156,21 @@ run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'
 for _ in 1 2 3; do
-    run timeout 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken
+    within 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken
     echo "$status $out"
 done >ends
 check "also if no thread waits for the turn but one that slept when it was woken" is "$(sort -u ends)" "0 done"
-run timeout 20 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" signals
+within 20 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" signals
 check "nor do signals put it off" is "$status $out" "0 done"
 for way in wait release; do
-    run timeout 20 "$SUBUTAI" run --engine det --stall $way --spin-ns 0 -- "$ORDERED" lost
+    within 20 "$SUBUTAI" run --engine det --stall $way --spin-ns 0 -- "$ORDERED" lost
     check "a thread that a wake-up has not reached is woken again ($way)" matches "$status $out" '^0 (done|no filters here)$'
 done
-run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
+within 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
 check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
-run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" restarts
+within 20 "$SUBUTAI" run --engine det -- "$ORDERED" restarts
 check "a wait of a handler does not end the interrupted one, which is restarted" is "$status $out" "0 done"$'\n'"done"
-run timeout 20 "$SUBUTAI" run --engine det -- "$ORDERED" unmaps
+within 20 "$SUBUTAI" run --engine det -- "$ORDERED" unmaps
 check "a futex that is unmapped before the turn comes is an error" is "$status $out" "0 EFAULT"$'\n'"EFAULT"
 cat >yields.c <<'END'
 #include <sched.h>
@@ -182,17 +182,17 @@ END
 $CC -shared -fPIC yields.c -o yields.so
 for _ in {1..10}; do
     rm -f log
-    run timeout 20 "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" loads ./yields.so
+    within 20 "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" loads ./yields.so
     echo "$status $out $(sed -n 's/.*schedule //p' log)"
 done | sort -u >schedules
 check "futexes while a library is loaded: one schedule" is "$(wc -l <schedules) $(cut -d' ' -f1-2 schedules)" "1 0 done"
-run timeout 2 "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
-check "without that it is said, and how to go on" matches "$(cat waits)" '\-\-stall release lets them go on'
+until_said '--stall release lets them go on' waits "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
+check "without that it is said, and how to go on" is "$status" 0
 run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall
 check "serially a second of computing is not told" is "$(cat computes)" ""
-run timeout 5 "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" stall
-check "a loop is, after two" matches "$(cat loops)" '\-\-stall release lets them go on'
-run timeout 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
+until_said '--stall release lets them go on' loops "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" stall
+check "a loop is, after two" is "$status" 0
+within 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
 check "and can go on outside" is "$status $out" "0 done"
 
 # Threads add to a plain variable after each kind of operation, and after calls outside; others end in a handler that
@@ -279,20 +279,20 @@ int main(void) {
 END
 $CC -O1 -pthread alone.c -o alone
 for ((i = 0; i < 20; i++)); do
-    run timeout 20 ./alone
+    within 20 ./alone
     echo "$status $out" >>natively
-    run timeout 20 "$SUBUTAI" run --engine det --serial --seed "$i" -- ./alone
+    within 20 "$SUBUTAI" run --engine det --serial --seed "$i" -- ./alone
     echo "$status $out" >>serially
 done
 check "natively threads lose what others add" grep -q together natively
 check "serially no two threads run at once, behind no operation" is "$(sort -u serially)" "0 alone"
 
-run timeout 20 "$SUBUTAI" run --engine det --serial --schedule clock.schedule --log reads -- "$ORDERED" clock
+within 20 "$SUBUTAI" run --engine det --serial --schedule clock.schedule --log reads -- "$ORDERED" clock
 check "one that reads a clock goes on by itself" is "$status $out $(cat reads)" "0 done "
 run "$SUBUTAI" schedule info clock.schedule
 check "since that passes the turn" matches "$out" 'yield +[1-9]'
 run "$SUBUTAI" run --engine det --serial --log stdio -- "$ORDERED" stdio
 check "serially a thread that sleeps in a call which the library does not see keeps no other" is "$status $out" "0 done"
-run timeout 20 "$SUBUTAI" run --engine det --serial -- "$ORDERED" forks
+within 20 "$SUBUTAI" run --engine det --serial -- "$ORDERED" forks
 check "serially a handler forks while a creator waits for the turn" is "$status $out" "0 1 3"
 finish

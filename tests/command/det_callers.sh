@@ -111,7 +111,7 @@ with() {
     shift
     printf '%s\n' 'subutai-hints 1' "$@" >some.hints
     rm -f said
-    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --verbose 2 --log said --hints some.hints "${options[@]}" -- "$build/callers" "${args[@]}"
+    within 30 "$SUBUTAI" run --engine det --wait $waits --verbose 2 --log said --hints some.hints "${options[@]}" -- "$build/callers" "${args[@]}"
     out="$status $out $(sed -n 's/.*: schedule \(.*\) operations.*/\1/p' said), $(sed -n 's/.*order, \([0-9]*\) turns kept/\1/p' said) kept"
 }
 kept() {
@@ -217,7 +217,7 @@ for build in lean pointed; do
                 rm -f said ends.log
                 arguments=()
                 [[ $first == thread ]] || arguments=(first)
-                run timeout 30 "$SUBUTAI" run --engine det --verbose 2 --log said --hints some.hints "${words[@]}" -- $build/ends "${arguments[@]}"
+                within 30 "$SUBUTAI" run --engine det --verbose 2 --log said --hints some.hints "${words[@]}" -- $build/ends "${arguments[@]}"
                 check "$build: $chain, the $first first, log: $log" is "$status $(sed -n 's/.*order, \([0-9]*\) turns kept/\1/p' said)" "0 20"
             done
         done
@@ -274,7 +274,7 @@ END
 } || exit 99
 for _ in 1 2 3; do # where a library lies is the system's choice
     rm -f log
-    run timeout 60 "$SUBUTAI" run --engine det --schedule log --schedule-callers 3 -- ./unload
+    within 60 "$SUBUTAI" run --engine det --schedule log --schedule-callers 3 -- ./unload
     [[ $status == 0 && $out == "another place" ]] || break
 done
 check "code that is where other code was" is "$status $out" "0 the same place"
@@ -317,7 +317,7 @@ for words in '--schedule log --schedule-callers 0' '--schedule log --schedule-ca
     rm -f log
     printf '%s\n' 'subutai-hints 1' 'keep-turn work (registered)<main (registered)' >some.hints
     # shellcheck disable=SC2086 # words
-    run timeout 60 "$SUBUTAI" run --engine det $words -- ./registered
+    within 60 "$SUBUTAI" run --engine det $words -- ./registered
     check "a program with frames of its own, ${words%% *}" is "$status $out" "0 done"
 done
 

@@ -18,7 +18,7 @@ options=()
 runs() {
     for ((i = 0; i < $1; i++)); do
         rm -f said
-        run timeout 30 "$SUBUTAI" run --engine det --verbose 2 --log said "${options[@]}" -- "$HINTED" "$2"
+        within 30 "$SUBUTAI" run --engine det --verbose 2 --log said "${options[@]}" -- "$HINTED" "$2"
         echo "$status $out, $(sed -n 's/.*: schedule //p' said)"
     done >seen
     out=$(sort -u seen)
@@ -122,9 +122,9 @@ kept_unlocks() {
 }
 check "no other operation comes in between" is "$(kept_unlocks <<<"$out")" "600 600"
 for waits in adaptive switch; do
-    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries
+    within 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries
     check "it is kept so many times in a row at most, $waits" is "$status $out" "0 done"
-    run timeout 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries-twice
+    within 30 "$SUBUTAI" run --engine det --wait $waits --hints keep.hints -- "$HINTED" tries-twice
     check "also at two sites that differ in how often, $waits" is "$status $out" "0 done"
 done
 
@@ -152,11 +152,11 @@ for waits in adaptive switch; do
     check "cancelled at a soft barrier, $waits" matches "$out" '^0 2 [0-9a-f]{16}, [0-9a-f]{16}, [0-9]+ operations, 0 returns'
     check "always with the same output" is "$(cut -d, -f1 seen | sort -u | wc -l)" 1
     for ((n = 0; n < 10; n++)); do
-        run timeout 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" ends
+        within 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" ends
         echo "$status $out $err"
-        run timeout 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" handlers
+        within 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" handlers
         echo "$status $out $err"
-        run timeout 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" forks
+        within 30 "$SUBUTAI" run --engine det --wait $waits -- "$HINTED" forks
         echo "$status $(sort <<<"$out" | uniq -c | tr -s ' \n' ' ')$err"
     done | sort -u >edges
     out=$(cat edges)
@@ -167,12 +167,12 @@ for waits in adaptive switch; do
 done
 for options in "" "--stall release" "--serial"; do
     # shellcheck disable=SC2086 # words
-    run timeout 20 "$SUBUTAI" run --engine det $options -- "$HINTED" stdio
+    within 20 "$SUBUTAI" run --engine det $options -- "$HINTED" stdio
     check "a call that the library does not see does not keep a thread at a soft barrier $options" is "$status $out" "0 done"
 done
 for options in "" "--wait switch"; do
     # shellcheck disable=SC2086 # words
-    run timeout 20 "$SUBUTAI" run --engine det --stall release $options -- "$HINTED" stall
+    within 20 "$SUBUTAI" run --engine det --stall release $options -- "$HINTED" stall
     check "nor does a loop on a plain variable that goes on outside $options" is "$status $out" "0 done"
 done
 for what in pipeline alike lone; do

@@ -13,13 +13,36 @@ enter_scratch subutai-command
 
 # run ARG...: any command, bounded; leaves $status, $out and $err.
 run() {
+    within 60 "$@"
+}
+
+# within SECONDS ARG...: the same, bounded by so many, stretched.
+within() {
     local limit
-    limit=$(stretched 60)
+    limit=$(stretched "$1")
+    shift
     timeout -k 5 "$limit" "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null
     status=$?
     out=$(cat "$scratch/.out")
     err=$(cat "$scratch/.err")
     ((status != 124)) || err="$err (ended after $limit s: a hang)"
+}
+
+# until_said REGEX FILE ARG...: a command that does not end by itself goes on until it has written REGEX to FILE.
+until_said() {
+    local regex=$1 file=$2 pid
+    shift 2
+    rm -f "$file"
+    setsid "$@" >"$scratch/.out" 2>"$scratch/.err" </dev/null &
+    pid=$!
+    started+=("$pid")
+    comes grep -qsE -e "$regex" "$file"
+    status=$?
+    kill -KILL -- -"$pid"
+    wait "$pid" 2>/dev/null
+    unset 'started[-1]'
+    out=$(cat "$scratch/.out")
+    err=$(cat "$scratch/.err" "$file" 2>/dev/null)
 }
 
 # subutai ARG...

@@ -183,7 +183,7 @@ done
 check "--help names options with values" test "$n_options" -gt 100
 
 # Output that cannot be written must not look like success.
-timeout 60 "$SUBUTAI" engines >/dev/full 2>.err
+timeout "$(stretched 60)" "$SUBUTAI" engines >/dev/full 2>.err
 status=$? out='' err=$(cat .err)
 check "a full disk under stdout is an error" refused_with 'cannot write to standard output'
 finish

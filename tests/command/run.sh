@@ -32,7 +32,7 @@ check "a script without #! goes to sh, as from a shell" is "$out" "bare script"
 subutai run "${lib[@]}" -- sh -c 'echo to-stdout; echo to-stderr >&2; exit 3'
 check "stdout is untouched" is "$out" to-stdout
 check "stderr is untouched" is "$err" to-stderr
-out=$(echo input | timeout 60 "$SUBUTAI" run "${lib[@]}" cat)
+out=$(echo input | timeout "$(stretched 60)" "$SUBUTAI" run "${lib[@]}" cat)
 check "stdin is untouched" is "$out" input
 mkdir bin && printf '#!/bin/sh\necho second\n' >bin/tool && chmod +x bin/tool && mkdir first && : >first/tool
 PATH=$scratch/first:$scratch/bin:$PATH subutai run "${lib[@]}" tool

@@ -90,10 +90,7 @@ subutai schedule info --json pipe.sched
 check "returns from outside are events" json '.[0] | .outside > 0 and .by_return.from_call == .outside'
 "$SUBUTAI" run --engine det --log waits --schedule killed.sched -- "$ORDERED" stall &
 pid=$!
-for ((i = 0; i < 300; i++)); do
-    ! grep -q 'keeps the turn' waits 2>/dev/null || break
-    sleep 0.1
-done
+comes grep -qs 'keeps the turn' waits
 sleep 1 # it is looked for again and again, and is still the same one
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
@@ -275,10 +272,10 @@ check "a damaged token ends with one line" matches "$status $err" "^2 subutai: s
 bad=0
 for ((i = 40; i < size; i += size / 60 + 1)); do
     { head -c "$i" good && printf '\377' && tail -c +$((i + 2)) good; } >damaged
-    timeout 20 "$SUBUTAI" schedule info damaged >/dev/null 2>told
+    timeout "$(stretched 20)" "$SUBUTAI" schedule info damaged >/dev/null 2>told
     case $? in 0) ;; 2) [[ $(wc -l <told) == 1 ]] || bad=$i ;; *) bad=$i ;; esac
     head -c "$i" good >damaged
-    timeout 20 "$SUBUTAI" schedule info damaged >/dev/null 2>told
+    timeout "$(stretched 20)" "$SUBUTAI" schedule info damaged >/dev/null 2>told
     case $? in 0) ;; 2) [[ $(wc -l <told) == 1 ]] || bad=$i ;; *) bad=$i ;; esac
 done
 check "damaged or cut anywhere: an answer or one line" is "$bad" 0

@@ -42,10 +42,36 @@ stacks() {
     done >&2
 }
 
-# stretched SECONDS: how long that is on this machine. Limits only end what hangs: where others use the machine or another
-# processor is emulated, CK_TIMEOUT_MULTIPLIER says how many times longer they are, as it says it to the tests in C.
+# stretched SECONDS: how long that is on this machine, in whole seconds. Limits only end what hangs: where others use the
+# machine or another processor is emulated, CK_TIMEOUT_MULTIPLIER says how many times longer they are, as it says it to the
+# tests in C. It may have a fraction, which this shell's arithmetic does not know: it is counted in thousandths.
 stretched() {
-    echo $(($1 * ${CK_TIMEOUT_MULTIPLIER:-1}))
+    local whole=${CK_TIMEOUT_MULTIPLIER:-1} fraction=
+    if [[ $whole == *.* ]]; then
+        fraction=${whole#*.}
+        whole=${whole%%.*}
+    fi
+    fraction=${fraction}000
+    echo $((($1 * (10#0$whole * 1000 + 10#${fraction:0:3}) + 999) / 1000))
+}
+
+# comes CMD... : CMD succeeds sooner or later; fails only where what it waits for hangs. A state is waited for by this, never
+# by a time after which it should be there.
+comes() {
+    local end=$((SECONDS + $(stretched 60)))
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
+# no_process PID... : none of them is alive; one that has ended and is not waited for yet is not.
+no_process() {
+    local pid state
+    for pid; do
+        read -r _ state 2>/dev/null < <(grep -s ^State: "/proc/$pid/status") || continue
+        [[ $state == [ZX]* ]] || return 1
+    done
 }
 
 # bounded LIMIT CMD... : CMD in a session of its own, 124 if it was still running after LIMIT seconds, stretched.

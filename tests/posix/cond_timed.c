@@ -81,7 +81,7 @@ static void times_out(const struct way *way) {
     struct timespec start = time_now(way->wait_clock), end = time_in_ms(way->wait_clock, SHORT_MS);
     CHECK_RC(checked_wait(way, &end), ETIMEDOUT);
     long ms = time_since_ms(way->wait_clock, start);
-    if (ms < SHORT_MS - 1 || ms > 10000)
+    if (ms < SHORT_MS - 1)
         FAIL("%s of %d ms took %ld ms", way->name, SHORT_MS, ms);
 }
 TEST(cond_timedwait__realtime_waits_until_the_deadline, "default clock: ETIMEDOUT, not before the deadline") {

@@ -98,7 +98,6 @@ static void times_out(int variant) {
     struct timespec start = time_now(clock), end = time_in_ms(clock, SHORT_MS);
     CHECK_RC(attempt(variant, &held, &end), ETIMEDOUT);
     CHECK(time_since_ms(clock, start) >= SHORT_MS - 1);
-    CHECK(time_since_ms(clock, start) < 10000);
     OK(pthread_mutex_unlock(&held));
 }
 TEST(mutex_timedlock__waits_until_the_deadline, "timedlock of a held mutex: ETIMEDOUT, not before the deadline") {

@@ -111,9 +111,7 @@ static void times_out(bool write, bool clocked, clockid_t clock) {
     OK(pthread_rwlock_wrlock(&rw));
     struct timespec start = time_now(clock);
     CHECK_RC(elsewhere(&w, time_in_ms(clock, SHORT_MS)), ETIMEDOUT);
-    long ms = time_since_ms(clock, start);
-    if (ms < SHORT_MS - 1 || ms > 10000)
-        FAIL("a wait of %d ms took %ld ms", SHORT_MS, ms);
+    CHECK(time_since_ms(clock, start) >= SHORT_MS - 1);
     OK(pthread_rwlock_unlock(&rw));
     check_free();
 }

@@ -275,9 +275,7 @@ static void times_out(const struct way *w) {
     SYS(sem_init(&sem, 0, 0));
     struct timespec start = time_now(w->clock), end = time_in_ms(w->clock, SHORT_MS);
     CHECK_ERRNO(wait_until(w, &end), ETIMEDOUT);
-    long ms = time_since_ms(w->clock, start);
-    if (ms < SHORT_MS - 1 || ms > 10000)
-        FAIL("a wait of %d ms took %ld ms", SHORT_MS, ms);
+    CHECK(time_since_ms(w->clock, start) >= SHORT_MS - 1);
     check_value(0);
 }
 TEST(sem_timedwait__waits_until_the_deadline, "timedwait at 0: ETIMEDOUT, not before the deadline") {

@@ -34,8 +34,8 @@ bool no_realtime(void);         /* SCHED_FIFO refused */
 bool another_round(int done, int least, int most);
 /* Absolute times that no clock accepts, or that have passed by in every clock. */
 extern const struct timespec time_nsec_too_big, time_nsec_negative, time_seconds_negative, time_epoch;
-#define SHORT_MS 60   /* a deadline that is waited for */
-#define LONG_MS 60000 /* a deadline that must not be reached */
+#define SHORT_MS 60     /* a deadline that is waited for */
+#define LONG_MS 1000000 /* a deadline that must not be reached: a test is ended before */
 
 /* --- signals ------------------------------------------------------------------------------------------------------ */
 extern atomic_int signals_seen;

@@ -7,6 +7,7 @@
 record() {
     rm -f ./*.sbt
     subutai record -o t.sbt -- "$SUBJECT" "$1"
+    said=$out
 }
 possible() {
     local reason
@@ -39,7 +40,6 @@ check "hardly an event is lost" json '.[0] | .lost <= 4 and .operations.mutex_lo
 hardly_lost=no
 for _ in 1 2 3 4 5; do
     record interrupts
-    said=$out
     subutai trace info --json t.sbt
     json ".[0] | .operations.sem_post.count + .lost == $said" || break
     json ".[0] | .lost <= $said / 10" && hardly_lost=yes && break
@@ -52,11 +52,12 @@ check "and none after the last of them" json '.[0].operations.sem_wait.count == 
 check "and possible" possible t.sbt
 record left
 check "a call is left by siglongjmp: exit 0" is "$status" 0
-check "its wait, and no later one, is at its site" has '($waits | length == 1) and $waits[0].took_ns < 12e6'
+check "its wait, and no later one, is at its site" has "(\$waits | length == 1) and \$waits[0].took_ns <= $said"
 record vforks
 check "children of vfork: exit 0" is "$status" 0
-check "they are not recorded, and their parent's waits are its own" has '[.[] | select(.op == "outside_wait") | select(.took_ns > 1e6)] |
-    length == 2 and all(.[]; .took_ns < 9e6)'
+# It sleeps twice, and may wait for the end of a child that has no memory any more.
+check "they are not recorded, and their parent's waits are its own" has "(\$waits | map(.took_ns) | add) <= $said and
+    ([\$waits[] | select(.took_ns > 1e6)] | length) as \$n | \$n >= 2 and \$n <= 4"
 check "nor are their events" possible t.sbt mutex_lock=4 mutex_unlock=4 thread_end=1
 record disarmed
 check "handlers on another stack, above what they interrupt: exit 0" is "$status" 0

@@ -22,6 +22,7 @@
 
 #include "lib/checks.h"
 #include "lib/clock.h"
+#include "lib/proc.h"
 
 enum { WAIT_US = 5000, N_JUMPS = 200, JUMP_US = 1000, N_POSTS = 2000, POST_US = 100, N_AFTERWARDS = 100 };
 
@@ -160,15 +161,32 @@ static void sleep_unseen(void) {
     SYS(syscall(SYS_nanosleep, &time, NULL));
 }
 
+/* A child sends the signal when its parent has slept for a while. */
+static void signal_asleep(pid_t parent) {
+    char task[16], state[32];
+    snprintf(task, sizeof task, "%d", (int)parent);
+    for (int n_asleep = 0; n_asleep < 3; n_asleep = state[0] == 'S' ? n_asleep + 1 : 0) {
+        sleep_unseen();
+        CHECK(proc_status(task, "State:", state, sizeof state));
+    }
+    kill(parent, SIGALRM);
+    _exit(0);
+}
+
 static void left(void) {
     int ends[2];
     char byte;
+    pid_t self = getpid();
+    struct sigaction action = {.sa_handler = jump, .sa_flags = SA_RESTART};
+    OK_ERRNO(sigaction(SIGALRM, &action, NULL));
     OK_ERRNO(pipe(ends));
     touch();
-    if (sigsetjmp(back, 1) == 0) {
-        handle(jump, WAIT_US);
+    int64_t from_ns = now_ns(CLOCK_MONOTONIC);
+    if (fork() == 0)
+        signal_asleep(self);
+    if (sigsetjmp(back, 1) == 0)
         CHECK_INT(read(ends[0], &byte, 1), 1);
-    }
+    printf("%lld\n", (long long)(now_ns(CLOCK_MONOTONIC) - from_ns));
     for (int i = 0; i < 3; i++) {
         touch();
         sleep_unseen();
@@ -177,21 +195,30 @@ static void left(void) {
 
 /* ---- a child in the same memory ---- */
 
-static void *vforks(void *unused) {
-    for (int i = 0; i < 2; i++) {
-        touch();
-        /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): that is what is tested */
-        pid_t child = vfork();
-        if (child == 0) {
-            touch_and_wait();
-            _exit(0);
-        }
-        SYS(child);
-        SYS(waitpid(child, NULL, 0));
-        usleep(WAIT_US);
-        touch();
-        sleep_unseen();
+static int64_t waited_ns;
+
+static void have_child(void) {
+    touch();
+    /* NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): that is what is tested */
+    pid_t child = vfork();
+    if (child == 0) {
+        touch_and_wait();
+        _exit(0);
     }
+    SYS(child);
+    int64_t from_ns = now_ns(CLOCK_MONOTONIC);
+    SYS(waitpid(child, NULL, 0));
+    usleep(WAIT_US);
+    waited_ns += now_ns(CLOCK_MONOTONIC) - from_ns;
+    touch();
+    sleep_unseen();
+}
+
+/* Prints for how long it waits. */
+static void *vforks(void *unused) {
+    have_child();
+    have_child();
+    printf("%lld\n", (long long)waited_ns);
     return unused;
 }
 

@@ -9,6 +9,8 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,9 +153,11 @@ static void posting(int signal) {
     OK_ERRNO(sem_post(&posts));
 }
 
+static atomic_bool has_slept;
 static void sleeping(int signal) {
     (void)signal;
     usleep(LEAST_MS * 1000);
+    atomic_store(&has_slept, true);
 }
 
 static void jumping(int signal) {
@@ -215,7 +219,8 @@ static void *nested(void *unused) {
 static void interrupt_twice_and_write(void) {
     int got = 0;
     interrupt();
-    sleep_ms(LEAST_MS * 2);
+    while (!atomic_load(&has_slept))
+        sleep_ms(1);
     await(0);
     OK(pthread_kill(thread, SIGUSR2));
     while (sem_getvalue(&posts, &got) == 0 && got == 0)

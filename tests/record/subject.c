@@ -24,6 +24,7 @@
 #include "lib/checks.h"
 #include "lib/clock.h"
 #include "lib/cpus.h"
+#include "lib/proc.h"
 #include "lib/processes.h"
 #include "lib/threads.h"
 
@@ -119,6 +120,13 @@ static void *meet_for_ever(void *unused) {
         pthread_barrier_wait(&gate);
     }
     return NULL;
+}
+
+/* For 300 ms, and on a busy machine until so much is done that blocks have been written. */
+static void let_them_work(void) {
+    sleep_ms(300);
+    while (__atomic_load_n(&shared, __ATOMIC_RELAXED) < 50000)
+        sleep_ms(1);
 }
 
 static void *lock_for_ever(void *unused) {
@@ -370,6 +378,8 @@ static void timers(void) {
         sem_wait(&sem);
         sleep_ms(1);
     }
+    for (char n[16] = "all"; strcmp(n, "2") != 0; sleep_ms(1)) /* this one, and the C library's that makes the others */
+        CHECK(proc_status("self", "Threads:", n, sizeof n));
 }
 
 static void *outlive(void *unused) {
@@ -568,18 +578,18 @@ int main(int argc, char **argv) {
         OK(pthread_barrier_init(&gate, NULL, N_THREADS));
         for (int i = 0; i < N_THREADS; i++)
             thread_start(meet_for_ever, NULL);
-        sleep_ms(300);
+        let_them_work();
         kill(getpid(), SIGKILL);
     } else if (strcmp(how, "killed-at-a-semaphore") == 0) {
         OK_ERRNO(sem_init(&passes, 0, 1));
         for (int i = 0; i < N_THREADS; i++)
             thread_start(pass_for_ever, NULL);
-        sleep_ms(300);
+        let_them_work();
         kill(getpid(), SIGKILL);
     } else { /* until it is killed, or ends in the middle of it */
         for (int i = 0; i < N_THREADS; i++)
             thread_start(lock_for_ever, NULL);
-        sleep_ms(300);
+        let_them_work();
         if (strcmp(how, "killed") == 0)
             kill(getpid(), SIGKILL);
         if (strcmp(how, "abort") == 0)

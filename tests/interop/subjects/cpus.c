@@ -21,7 +21,7 @@
 
 #include "lib/checks.h"
 
-enum { THREADS = 3, SECONDS_US = 2500000, STEP_US = 5000 };
+enum { THREADS = 3, SECONDS_US = 2500000, STEP_US = 5000, LINE = 256 };
 static pthread_barrier_t barrier;
 static atomic_bool over;
 static bool bound;
@@ -70,6 +70,18 @@ static void put(const char *file, const char *text) {
     CHECK_INT(fclose(f), 0);
 }
 
+/* Until the library has said so many numbers, in the file that is the standard error output. */
+static void await_numbers(int wanted) {
+    char line[LINE];
+    for (int found = 0; found < wanted; usleep(STEP_US)) {
+        FILE *said = fopen("/proc/self/fd/2", "r");
+        CHECK(said != NULL);
+        for (found = 0; fgets(line, sizeof line, said) != NULL;)
+            found += strstr(line, "CPUs that may be used: ") != NULL;
+        CHECK_INT(fclose(said), 0);
+    }
+}
+
 int main(int argc, char **argv) {
     pthread_t thread[THREADS];
     CHECK(argc >= 2);
@@ -78,22 +90,25 @@ int main(int argc, char **argv) {
     OK(pthread_barrier_init(&barrier, NULL, THREADS));
     for (intptr_t i = 0; i < THREADS; i++)
         OK(pthread_create(&thread[i], NULL, meet, (void *)i));
-    usleep(SECONDS_US);
+    if (argc == 2 && strcmp(argv[1], "affinity") != 0)
+        usleep(SECONDS_US); /* nothing more is to be said */
     if (strcmp(argv[1], "affinity") == 0) {
         cpu_set_t one;
         CPU_ZERO(&one);
         for (int i = 0; CPU_COUNT(&one) == 0; i++)
             if (CPU_ISSET(i, &all))
                 CPU_SET(i, &one);
+        await_numbers(1);
         limit_all(&one);
-        usleep(SECONDS_US);
+        await_numbers(2);
         limit_all(&all);
-        usleep(SECONDS_US);
+        await_numbers(3);
     } else if (argc == 3) {
+        await_numbers(1);
         put(argv[2], "100000");
-        usleep(SECONDS_US);
+        await_numbers(2);
         put(argv[2], strstr(argv[2], "cpu.max") != NULL ? "max" : "-1");
-        usleep(SECONDS_US);
+        await_numbers(3);
     }
     atomic_store(&over, true);
     for (int i = 0; i < THREADS; i++)

@@ -75,16 +75,22 @@ check "a program that goes on: what it finds, its errno, its checks, the end" is
 check "FAIL ends it" is "$status" 134
 
 check "limits are stretched for busy machines" is "$(CK_TIMEOUT_MULTIPLIER=3 stretched 20)" 60
+check "also by a fraction, to whole seconds" is \
+    "$(for by in 1.5 .25 2. 1.0999; do CK_TIMEOUT_MULTIPLIER=$by stretched 5; done | tr '\n' ' ')" "8 2 10 6 "
+sleep 100 &
+sleeper=$!
+check "a process that goes on is one" eval '! no_process $sleeper'
+(sleep 0.1 && kill -KILL $sleeper) &
+check "its end is waited for, and it need not be reaped for that" comes no_process $sleeper
+check "no process is none" no_process
 CK_TIMEOUT_MULTIPLIER=10 run sh -c 'ps -o args= -p $PPID'
 check "those of programs, too" matches "$out" '^timeout -k 5 600 sh '
 
 # One point for each test; what failed is said behind it.
-stretch=${CK_TIMEOUT_MULTIPLIER:-1}
-export CK_DEFAULT_TIMEOUT=2 CK_TIMEOUT_MULTIPLIER=1
-run "$SUITE"
+run "$SUITE" -hangs
 suite=$out
 check "a suite with failures has status 1" is "$status" 1
-check "its plan" matches "$suite" '^1\.\.13'
+check "its plan" matches "$suite" '^1\.\.12'
 point_is() { # LINE [NOTE-REGEX]
     local following
     following=$(grep -A 1 -xE "$1" <<<"$suite") || { echo "# no line $1" && return 1; }
@@ -98,20 +104,20 @@ check "a failure in a thread" point_is 'not ok 5 - fails_in_a_thread: .*' '^# .*
 check "a failure in a child" point_is 'not ok 6 - fails_in_a_child: .*' 'the child process exited with 99, not 0$'
 check "which the child has said" matches "$err" '# in a child process: .*suite\.c:[0-9]+: there'
 check "a death" point_is 'not ok 7 - dies: .*' 'signal 9'
-check "a hang" point_is 'not ok 8 - hangs: .*' '[Tt]ime'
-check "a skip" point_is 'ok 9 - is_skipped: with a reason # SKIP two is two'
-check "a skip in a child" point_is 'not ok 10 - skips_in_a_child: .*'
-check "each of several" point_is 'ok 11 - every_number 0: but the second'
-check "and the one of them that fails" point_is 'not ok 12 - every_number 1: .*' 'number != 1 is false$'
-check "and goes on" point_is 'ok 13 - every_number 2: but the second'
+check "a skip" point_is 'ok 8 - is_skipped: with a reason # SKIP two is two'
+check "a skip in a child" point_is 'not ok 9 - skips_in_a_child: .*'
+check "each of several" point_is 'ok 10 - every_number 0: but the second'
+check "and the one of them that fails" point_is 'not ok 11 - every_number 1: .*' 'number != 1 is false$'
+check "and goes on" point_is 'ok 12 - every_number 2: but the second'
 run "$SUITE" passes is_skipped
 check "tests by name" is "$status $(grep -c ^ok <<<"$out")" "0 2"
 run "$SUITE" -hangs -dies
 check "all but those" is "$status $(head -n 1 <<<"$out")" "1 1..11"
+run env CK_DEFAULT_TIMEOUT=2 CK_TIMEOUT_MULTIPLIER=1 "$SUITE" hangs
+suite=$out
+check "a hang" point_is 'not ok 1 - hangs: .*' '[Tt]ime'
 run "$SUITE" no_such_test
 check "none of that name" is "$status $out" "1 Bail out! no such test"
-unset CK_DEFAULT_TIMEOUT
-export CK_TIMEOUT_MULTIPLIER=$stretch
 
 # noticed TEXT COMMAND...: passes as it is, and fails where locks keep no thread out and timed waits end at once.
 noticed() {

