@@ -361,6 +361,7 @@ static void sites(struct doc *d) {
         else
             doc_null(d, "line");
         json_text(&d->j, "function", s->function);
+        json_text(&d->j, "symbol", s->symbol);
         json_text(&d->j, "module", s->module);
         json_close(&d->j, '}');
     }

@@ -246,6 +246,18 @@ static void object_row(const struct text *t, struct table *table, const struct r
     table_add(table, "%.1f %%", percent((double)row->path_ns, (double)t->r->path.ns));
 }
 
+/* What to type for a lock of the table that has another name in its file. */
+static void names_to_type(const struct text *t, const struct report_row *row) {
+    const char *symbol = names_delegated(t->page->names, row->object),
+               *name = names_object(t->page->names, row->object);
+    if (row->is_class || symbol == NULL || names_symbol(t->page->names, row->object) == NULL ||
+        strcmp(symbol, name) == 0)
+        return;
+    char *line = cmd_format("%s: --delegate calls it %s", name, symbol);
+    paragraph(t->out, "  ", line);
+    free(line);
+}
+
 static void objects(const struct text *t) {
     uint32_t n;
     struct report_row *rows = report_rows(t->page, &n);
@@ -259,6 +271,8 @@ static void objects(const struct text *t) {
     if (n > 0)
         heading(t, "Objects");
     table_print(&table, t->out);
+    for (uint32_t i = 0; i < most(t, n); i++)
+        names_to_type(t, &rows[i]);
     free(rows);
 }
 

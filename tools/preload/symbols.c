@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "demangle.h"
 
 struct module {
     char *path;
@@ -21,7 +22,7 @@ struct module {
 struct symbols {
     struct module *modules;
     size_t n_modules;
-    char *name; /* the name in the last answer */
+    char *name, *function; /* in the last answer */
 };
 
 struct symbols *symbols_new(void) {
@@ -130,8 +131,8 @@ static void look_up(Dwfl_Module *module, uint64_t offset, struct place *place) {
     GElf_Sym symbol;
     if (!address_of(module, offset, &address))
         return;
-    place->function = dwfl_module_addrinfo(module, address, &into, &symbol, NULL, NULL, NULL);
-    place->into = place->function != NULL ? into + 1 : 0;
+    place->symbol = dwfl_module_addrinfo(module, address, &into, &symbol, NULL, NULL, NULL);
+    place->into = place->symbol != NULL ? into + 1 : 0;
     const char *file = source_of(module, address, &place->line);
     if (file != NULL && place->line > 0)
         place->file = base_of(file);
@@ -157,6 +158,9 @@ bool symbols_place(struct symbols *s, const char *site, struct place *place) {
     place->module = base_of(m->path);
     if (m->dwfl_module != NULL)
         look_up(m->dwfl_module, strtoull(plus + 1, NULL, 16), place);
+    free(s->function);
+    s->function = place->symbol != NULL ? demangle(place->symbol) : NULL;
+    place->function = s->function != NULL ? s->function : place->symbol;
     free(s->name);
     s->name = describe(place, plus);
     place->text = s->name;
@@ -234,5 +238,6 @@ void symbols_free(struct symbols *s) {
     }
     free(s->modules);
     free(s->name);
+    free(s->function);
     free(s);
 }
