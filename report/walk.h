@@ -240,13 +240,21 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
 void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t at_ns, uint64_t end_ns);
 /* The same of an unlock that is an event of a profile; `e` has its number. */
 void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+/* The thread's latest hold of the object; NULL: none. And: it is over, without a word. */
+struct rep_held *rep_held_find(struct rep_walker *t, uint32_t object);
+void rep_held_drop(struct rep_walker *t, struct rep_held *held);
+void rep_begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
+                    uint64_t from_ns, uint64_t to_ns, bool waited);
+void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+void rep_locks_finish(struct rep_walk *w);
+
+/* ---- own_lock.c ---- */
+
 /* A semaphore that threads use as a lock: the thread has it; and gives it back, by *signal, which gets what is known of
  * the hold. */
 void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited);
 void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal);
-void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
-void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
-void rep_locks_finish(struct rep_walk *w);
 
 /* ---- event.c: conditions, semaphores, futexes ---- */
 
