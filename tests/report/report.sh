@@ -234,7 +234,16 @@ for disease in hot-made hot-found; do
     check "$disease: and so its sections are handed over" matches "$err" "delegated: '[^']*': [1-9]"
 done
 
-# ---- names of C++ and Rust ----
+# ---- names: of variables that lld has placed, of C++ and Rust ----
+
+if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
+    clang -O1 -pthread -fuse-ld=lld -o placed "$SOURCE_ROOT/tests/report/disease.c"
+    subutai record -o placed.sbt --engine glibc -- ./placed hot-lock
+    subutai report --csv placed.sbt
+    check "a variable in a program that lld has linked has its name" matches "$out" ',mutex,"hot","hot",'
+else
+    skip "a variable in a program that lld has linked" "no clang, or no lld"
+fi
 
 subutai record -o mangled.sbt --record-stacks on --engine glibc -- "$MANGLED"
 subutai report --json mangled.sbt

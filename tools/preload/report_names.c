@@ -191,11 +191,11 @@ const char *names_object(struct names *n, uint32_t object) {
     return n->objects[object];
 }
 
-char *names_stack(struct names *n, uint32_t stack) {
+char *names_stack(struct names *n, uint32_t stack, unsigned most) {
     uint32_t sites[NAMES_MOST_FRAMES];
     uint32_t n_sites = stack != 0 ? sbt_trace_stack(n->trace, stack, sites, NAMES_MOST_FRAMES) : 0;
     char *text = NULL;
-    for (uint32_t i = 0; i < n_sites && i < NAMES_MOST_FRAMES; i++) {
+    for (uint32_t i = 0; i < n_sites && i < most && i < NAMES_MOST_FRAMES; i++) {
         const char *function = names_site(n, sites[i])->function;
         char *longer = cmd_format("%s%s%s", text != NULL ? text : "", text != NULL ? " < " : "",
                                   function != NULL ? function : names_place(n, sites[i]));

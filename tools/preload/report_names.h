@@ -47,8 +47,9 @@ const char *names_delegated(struct names *names, uint32_t object);
 const char *names_object(struct names *names, uint32_t object);
 /* "main", or "worker#2". */
 const char *names_thread(struct names *names, uint32_t thread);
-/* "push < add < worker", from the inside outwards; allocated. NULL: there is no such stack in the trace. */
-char *names_stack(struct names *names, uint32_t stack);
+/* "push < add < worker", from the inside outwards, `most` frames; allocated. NULL: there is no such stack in the trace.
+ */
+char *names_stack(struct names *names, uint32_t stack, unsigned most);
 /* The start routine; NULL: not known. */
 const char *names_routine(struct names *names, uint32_t thread);
 

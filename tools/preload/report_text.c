@@ -120,7 +120,7 @@ static void summary(const struct text *t) {
         {"work", (double)s->cpu_ns, "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
-        {"contention", (double)rep_contention_ns(s), "waiting for mutexes, read-write locks, spin locks"},
+        {"contention", (double)rep_contention_ns(s), "waiting for locks, and for what threads use as locks"},
         {"barriers", (double)s->waiting[REP_BARRIER].ns, ""},
         {"waiting, not idle", (double)(rep_event_waits_ns(s) - s->idle_ns),
          "for conditions, semaphores, futexes: other threads wait too, or waking up"},
@@ -420,7 +420,7 @@ static void threads(const struct text *t) {
 }
 
 static void order_stack(const struct text *t, const struct rep_order *o) {
-    char *stack = names_stack(t->page->names, o->stack);
+    char *stack = names_stack(t->page->names, o->stack, NAMES_MOST_FRAMES);
     if (stack == NULL)
         return;
     char *line = cmd_format("%s and then %s, by %s: %s", names_object(t->page->names, o->held),
