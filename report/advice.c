@@ -100,7 +100,8 @@ static void advise_lock(struct rep_report *r, uint32_t object) {
     /* Calls that waited for no thread are no contention. */
     double path_ns = (double)(rep_path_of(o) - o->path.calls_ns), share = part(path_ns, (double)r->path.ns), off_share;
     struct rep_advice a = about(r, REP_HOT_LOCK, object);
-    if (!rep_is_held(o) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST || belongs_to_storm(r, object))
+    if ((!rep_is_held(o) && !o->beside_lock) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST ||
+        belongs_to_storm(r, object))
         return;
     /* A lock for which threads hardly wait is only a place where time is spent. */
     if ((double)o->wait_ns < GAIN_LEAST * (double)r->path.ns)

@@ -21,11 +21,12 @@ const char *rep_kind_name(unsigned kind) {
 }
 
 uint64_t rep_contention_ns(const struct rep_times *t) {
-    return t->waiting[REP_MUTEX].ns + t->waiting[REP_RWLOCK].ns + t->waiting[REP_SPIN].ns + t->waiting[REP_RELOCK].ns;
+    return t->waiting[REP_MUTEX].ns + t->waiting[REP_RWLOCK].ns + t->waiting[REP_SPIN].ns + t->waiting[REP_RELOCK].ns +
+           t->as_lock_ns;
 }
 
 uint64_t rep_event_waits_ns(const struct rep_times *t) {
-    return t->waiting[REP_COND].ns + t->waiting[REP_SEM].ns + t->waiting[REP_FUTEX].ns;
+    return t->waiting[REP_COND].ns + t->waiting[REP_SEM].ns + t->waiting[REP_FUTEX].ns - t->as_lock_ns;
 }
 
 uint64_t rep_active_ns(const struct rep_times *t) {
@@ -64,6 +65,7 @@ static bool begin(struct rep_walk *w) {
                                    .most = REP_MOST_CHAINS};
     w->orders = (struct rep_table){.key_bytes = 8, .entry_bytes = rep_order_bytes(), .most = REP_MOST_ORDERS};
     w->permits = rep_permits_table();
+    w->futexes = rep_futexes_table();
     w->tasks = (struct rep_table){.key_bytes = 4, .entry_bytes = sizeof(struct rep_task), .most = REP_MOST_TASKS};
     return true;
 }
@@ -77,6 +79,7 @@ static void add_times(struct rep_times *to, const struct rep_times *t) {
     to->calls_ns += t->calls_ns;
     to->outside_ns += t->outside_ns;
     to->idle_ns += t->idle_ns;
+    to->as_lock_ns += t->as_lock_ns;
     to->sections.ns += t->sections.ns;
     to->sections.held_ns += t->sections.held_ns;
     for (unsigned k = 0; k < REP_N_KINDS; k++) {
@@ -192,6 +195,7 @@ struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *prog
     rep_table_free(&w.orders);
     rep_table_free(&w.tasks);
     rep_table_free(&w.permits);
+    rep_table_free(&w.futexes);
     if (well)
         return r;
     rep_free(r);

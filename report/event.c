@@ -137,10 +137,13 @@ void rep_event_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_e
     struct rep_waited wait = {.thread = thread,
                               .object = e->object,
                               .site = e->site,
+                              .stack = e->stack,
                               .kind = rep_kind_of(e->type),
                               .from_ns = e->at_ns,
                               .to_ns = e->at_ns + e->took_ns,
                               .by = rep_release_by(s)};
+    if (e->op == SBT_TRACE_FUTEX_WAIT)
+        rep_permit_wait_end(w, e);
     bool tried = e->op == SBT_TRACE_SEM_TRYWAIT, refused = e->op == SBT_TRACE_FUTEX_WAIT && e->result == EAGAIN;
     bool blocked = s != NULL ? s->at_ns > e->at_ns : e->took_ns >= 10 * REP_SHORT_NS;
     if (e->result == 0 || !tried)

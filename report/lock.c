@@ -35,15 +35,14 @@ static struct rep_held *held_push(struct rep_walker *t) {
     return &t->held[t->n_held++];
 }
 
-/* The latest hold of the object; NULL: none. */
-static struct rep_held *held_find(struct rep_walker *t, uint32_t object) {
+struct rep_held *rep_held_find(struct rep_walker *t, uint32_t object) {
     for (uint32_t i = t->n_held; i > 0; i--)
         if (t->held[i - 1].object == object)
             return &t->held[i - 1];
     return NULL;
 }
 
-static void held_drop(struct rep_walker *t, struct rep_held *held) {
+void rep_held_drop(struct rep_walker *t, struct rep_held *held) {
     memmove(held, held + 1, (size_t)(t->held + t->n_held - held - 1) * sizeof *held);
     t->n_held--;
 }
@@ -100,7 +99,7 @@ static void section_end(struct rep_walk *w, uint32_t thread, uint64_t at_ns, uin
 void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t at_ns, uint64_t end_ns) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_lock *lock = &w->locks[object];
-    struct rep_held *found = held_find(t, object);
+    struct rep_held *found = rep_held_find(t, object);
     struct rep_release release = {.at_ns = at_ns, .thread = thread, .site = REP_NONE};
     bool shared = false;
     if (found != NULL) {
@@ -112,7 +111,7 @@ void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t 
         hold_sums(w, object, &held, cut(at_ns, held.since_ns), t->work_ns - held.work_ns);
         w->report->objects[object].section_ns += cut(end_ns, held.began_ns);
         hold_ring_push(rep_detail_of(w, object), (struct rep_hold){held.since_ns, at_ns, thread, held.site});
-        held_drop(t, found);
+        rep_held_drop(t, found);
         section_end(w, thread, at_ns, end_ns);
     }
     if (at_ns >= lock->any.at_ns)
@@ -132,7 +131,7 @@ void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t 
 void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_object *o = &w->report->objects[e->object];
-    struct rep_held *found = held_find(t, e->object);
+    struct rep_held *found = rep_held_find(t, e->object);
     uint64_t mean_ns = o->hold_n > 0 ? o->hold_ns / o->hold_n : 0;
     bool waited = found != NULL && cut(e->at_ns, found->since_ns) <= o->hold_max_ns + REP_SHORT_NS;
     struct rep_signal s = {.number = e->order,
@@ -148,7 +147,7 @@ void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_t
     else
         hold_work(w, e->object, cut(e->at_ns, later(s.since_ns, t->ended_ns)), e->work_ns);
     if (found != NULL)
-        held_drop(t, found);
+        rep_held_drop(t, found);
     rep_signal_put(w, e->object, s);
     w->locks[e->object].any = w->locks[e->object].write = rep_release_by(&s);
     hold_ring_push(rep_detail_of(w, e->object), (struct rep_hold){s.since_ns, e->at_ns, thread, s.site});
@@ -240,13 +239,13 @@ static bool has_waited(const struct rep_lock *lock, uint32_t thread, const struc
     return unseen && to_ns - from_ns >= 10 * REP_SHORT_NS;
 }
 
-static void begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
-                       uint64_t from_ns, uint64_t to_ns, bool waited) {
+void rep_begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
+                    uint64_t from_ns, uint64_t to_ns, bool waited) {
     struct rep_walker *t = &w->walkers[thread];
     struct rep_lock *lock = &w->locks[object];
-    struct rep_held *held = w->report->info.profile ? held_find(t, object) : NULL;
+    struct rep_held *held = w->report->info.profile ? rep_held_find(t, object) : NULL;
     if (held != NULL) /* given back by a call that is no event */
-        held_drop(t, held);
+        rep_held_drop(t, held);
     bool first = t->n_held == 0;
     held = held_push(t);
     if (first) {
@@ -295,66 +294,9 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
         if (d != NULL && d->rings != NULL && d->rings->run.n > 0)
             convoy_end(d, from_ns);
     }
-    begin_hold(w, thread, object, e, from_ns, to_ns, waited);
+    rep_begin_hold(w, thread, object, e, from_ns, to_ns, waited);
     if (!rep_is_shared(e->op))
         lock->number = number;
-}
-
-/* ---- semaphores that threads use as locks ---- */
-
-/* For the third reading. */
-static void note_given(struct rep_walker *t, uint32_t object, uint64_t at_ns) {
-    if (t->n_given == t->given_capacity) {
-        uint32_t capacity = t->given_capacity == 0 ? 8 : 2 * t->given_capacity;
-        struct rep_given *longer = realloc(t->given, capacity * sizeof *longer);
-        if (longer == NULL)
-            return;
-        t->given = longer;
-        t->given_capacity = capacity;
-    }
-    t->given[t->n_given++] = (struct rep_given){at_ns, object};
-}
-
-/*
- * The thread that posts has not taken the permit: it gives back the one that another thread has. That hold ends. In a
- * profile its thread may have given it back by a call that is no event, so how long it held it is not known.
- */
-static void give_for_another(struct rep_walk *w, const struct sbt_trace_event *e, struct rep_signal *signal) {
-    const uint32_t holder = w->locks[e->object].holder;
-    struct rep_held *found = holder != REP_NONE ? held_find(&w->walkers[holder], e->object) : NULL;
-    if (found == NULL)
-        return;
-    if (w->report->info.profile) {
-        held_drop(&w->walkers[holder], found);
-        w->locks[e->object].holder = REP_NONE;
-        return;
-    }
-    signal->since_ns = found->since_ns;
-    signal->had_waited = found->waited;
-    rep_release(w, holder, e->object, e->at_ns, e->at_ns + e->took_ns);
-    note_given(&w->walkers[holder], e->object, e->at_ns);
-}
-
-void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited) {
-    begin_hold(w, thread, e->object, e, e->at_ns, e->at_ns + e->took_ns, waited);
-}
-
-void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal) {
-    struct rep_walker *t = &w->walkers[thread];
-    struct rep_held *found = held_find(t, e->object);
-    if (found == NULL) {
-        give_for_another(w, e, signal);
-        return;
-    }
-    /* In a profile the thread may have given it back, and taken it again, by calls that are no events. */
-    if (w->report->info.profile && found->since_ns != t->ended_ns) {
-        held_drop(t, found);
-        return;
-    }
-    signal->since_ns = found->since_ns;
-    signal->had_waited = found->waited;
-    signal->site = found->site;
-    rep_release(w, thread, e->object, e->at_ns, e->at_ns + e->took_ns);
 }
 
 /* ---- polling ---- */

@@ -64,6 +64,8 @@ static uint64_t share_profile_holds(struct reader *rd, uint64_t *from_ns, const 
         const struct rep_object *o = &objects[e->object];
         bool whole = last != NULL && last->object == e->object && end_ns - *from_ns <= o->hold_max_ns + REP_SHORT_NS;
         uint64_t mean_ns = o->hold_n > 0 ? o->hold_ns / o->hold_n : 0;
+        if (o->unseen_gap_ns > 0 && !whole)
+            mean_ns = (uint64_t)((double)(end_ns - *from_ns) * ((double)o->unseen_ns / (double)o->unseen_gap_ns));
         uint64_t begin_ns = whole || end_ns - *from_ns < mean_ns ? *from_ns : end_ns - mean_ns;
         const struct held held = {e->object, whole ? last->site : e->site};
         uint64_t before_ns = begin_ns > *from_ns ? overlap(rd, *from_ns, begin_ns) : 0; /* in order of time */
@@ -113,6 +115,11 @@ static uint64_t share_holds(struct reader *rd, uint64_t from_ns, uint64_t end_ns
     return from_ns;
 }
 
+/* Does it give back a futex lock that it has taken without a wait? Then it is as in a profile. */
+static bool is_unseen(const struct reader *rd, const struct sbt_trace_event *e) {
+    return e->type == SBT_TRACE_FUTEX && rd->n_held == 0 && rep_gives_permit(rd->walk->report, e);
+}
+
 static void share_gap(struct reader *rd, uint64_t from_ns, const struct sbt_trace_event *e) {
     struct rep_report *r = rd->walk->report;
     uint64_t gap_ns = e->at_ns > from_ns ? e->at_ns - from_ns : 0, end_ns = e->at_ns;
@@ -120,7 +127,7 @@ static void share_gap(struct reader *rd, uint64_t from_ns, const struct sbt_trac
     if (gap_ns == 0)
         return;
     rd->early_ns = UINT64_MAX;
-    if (r->info.profile) {
+    if (r->info.profile || is_unseen(rd, e)) {
         end_ns = share_profile_holds(rd, &from_ns, e);
     } else {
         from_ns = share_holds(rd, from_ns, end_ns);
@@ -202,6 +209,8 @@ static bool share_event(struct reader *rd, uint64_t from_ns, const struct sbt_tr
     share_gap(rd, from_ns, e);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         forget(rd, e->other);
+    if (e->op == SBT_TRACE_FUTEX_WAIT) /* another thread was faster, when it was woken */
+        forget(rd, e->object);
     share_call(rd, e);
     forget_given(rd, e->at_ns + e->took_ns);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)

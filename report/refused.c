@@ -4,9 +4,11 @@
 #include "walk.h"
 
 const char *rep_change_refused(const struct rep_report *r, const struct rep_advice *a) {
-    if (a->object != REP_NONE && r->objects[a->object].type == SBT_TRACE_SEM &&
+    const unsigned type = a->object != REP_NONE ? r->objects[a->object].type : SBT_TRACE_NO_OBJECT;
+    if ((type == SBT_TRACE_SEM || type == SBT_TRACE_FUTEX) &&
         (a->cause == REP_HOT_LOCK || a->cause == REP_LOCK_OVER_IO))
-        return "the simulator does not change semaphores";
+        return type == SBT_TRACE_SEM ? "the simulator does not change semaphores"
+                                     : "a trace does not have all calls of a lock made of a futex";
     switch (a->cause) {
     case REP_HOT_LOCK:
         for (uint32_t i = 0; i < r->info.n_objects; i++)

@@ -53,6 +53,7 @@ struct rep_times {
     uint64_t life_ns, cpu_ns, off_cpu_ns, calls_ns;
     uint64_t outside_ns; /* of off_cpu_ns, in calls that waited for other processes, devices or time */
     uint64_t idle_ns;
+    uint64_t as_lock_ns; /* of waits for semaphores and futexes, for those that are locks */
     struct rep_sections sections;
     struct rep_sum waiting[REP_N_KINDS];
 };
@@ -111,6 +112,7 @@ struct rep_convoys {
 /* What is kept of the objects that matter most. */
 struct rep_detail {
     uint32_t object;
+    uint32_t longest_stack; /* the call stack of its longest wait; 0: none was taken */
     struct rep_histogram wait, hold;
     struct rep_site_use sites[REP_MOST_SITES];
     unsigned n_sites;
@@ -128,8 +130,10 @@ struct rep_path_part {
 struct rep_object {
     uint8_t type; /* enum sbt_trace_type */
     bool made_by_init;
-    bool gives_back; /* a semaphore that each thread posts as often as it waits for it: a lock */
-    uint32_t made;   /* site of its init, or of its first use */
+    bool gives_back;  /* a semaphore or futex that is a lock: a thread that has waited there gives it back */
+    bool beside_lock; /* a futex at which the readers of such a lock wait */
+    bool unclear;     /* a futex that may be a lock, or not */
+    uint32_t made;    /* site of its init, or of its first use */
     uint32_t group, detail;
     uint32_t size;  /* of a barrier, its count; of a semaphore, its initial value */
     uint32_t mutex; /* of a condition: the mutex of its last wait */
@@ -141,7 +145,8 @@ struct rep_object {
     /* Work while it was held, and the holds of which that is known: in a profile, those that had waited. */
     uint64_t hold_work_ns, known_hold_ns, n_known_holds, n_long_holds;
     uint64_t handover_ns, section_ns, idle_ns;
-    uint64_t polls, poll_ns; /* failed trylocks in a row, and the processor time that they took */
+    uint64_t unseen_ns, unseen_gap_ns; /* holds of a futex lock that no call began, and the gaps in which they were */
+    uint64_t polls, poll_ns;           /* failed trylocks in a row, and the processor time that they took */
     struct rep_path_part path;
 };
 
@@ -292,7 +297,7 @@ struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *prog
                                struct sbt_trace_error *error);
 void rep_free(struct rep_report *report);
 
-/* Sums over kinds. */
+/* Sums over kinds. Waits for semaphores and futexes that are locks are contention. */
 uint64_t rep_contention_ns(const struct rep_times *times);
 uint64_t rep_event_waits_ns(const struct rep_times *times); /* conditions, semaphores, futexes: idle or not */
 /* Life without idle waits and joins, at least 1. */

@@ -137,6 +137,8 @@ static bool read_all(struct rep_walk *w) {
                 survey_object(w, &e);
             if (e.type == SBT_TRACE_SEM)
                 rep_permits_count(w, thread, &e, 1);
+            if (e.type == SBT_TRACE_FUTEX)
+                rep_futexes_count(w, thread, &e, 1);
         }
         if (got < 0)
             return false;
@@ -187,11 +189,12 @@ bool rep_survey(struct rep_walk *w) {
         return false;
     end_lives(r);
     made_of_profile(w);
-    if (!rep_tallies(w) || !rep_permits_settle(w) || !choose_details(w) || !make_groups(w))
+    if (!rep_tallies(w) || !rep_permits_settle(w) || !rep_futexes_settle(w) || !choose_details(w) || !make_groups(w))
         return false;
     begin_counts(r);
     rep_table_free(&w->tasks);
     const bool whole = rep_tallies(w);
     rep_table_free(&w->permits);
+    rep_table_free(&w->futexes);
     return whole;
 }

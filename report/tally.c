@@ -52,6 +52,8 @@ static void add_permits(struct rep_walk *w, const struct sbt_trace_tally *t) {
     const struct sbt_trace_event e = {.op = t->op, .object = t->object};
     if (t->type == SBT_TRACE_SEM)
         rep_permits_count(w, t->thread, &e, t->n - t->n_failed);
+    if (t->type == SBT_TRACE_FUTEX)
+        rep_futexes_count(w, t->thread, &e, t->n - t->n_failed);
 }
 
 static void add(struct rep_walk *w, const struct sbt_trace_tally *t) {

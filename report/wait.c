@@ -54,8 +54,8 @@ void rep_pair_add(struct rep_walk *w, const struct rep_waited *wait, uint32_t ho
 /* ---- idle or not ---- */
 
 static bool can_be_idle(const struct rep_report *r, const struct rep_recent_wait *wait) {
-    const bool gives_back = wait->object != REP_NONE && r->objects[wait->object].gives_back;
-    return !gives_back && (wait->kind == REP_COND || wait->kind == REP_SEM || wait->kind == REP_FUTEX);
+    const bool as_lock = wait->object != REP_NONE && rep_is_as_lock(&r->objects[wait->object]);
+    return !as_lock && (wait->kind == REP_COND || wait->kind == REP_SEM || wait->kind == REP_FUTEX);
 }
 
 static void settle_idle(struct rep_walk *w, uint32_t thread, struct rep_recent_wait *wait) {
@@ -222,8 +222,12 @@ static void add_up(struct rep_walk *w, const struct rep_waited *wait, uint64_t n
         return;
     struct rep_object *o = &w->report->objects[wait->object];
     struct rep_detail *d = rep_detail_of(w, wait->object);
+    if (rep_is_as_lock(o))
+        w->report->threads[wait->thread].times.as_lock_ns += ns;
     o->n_contended++;
     o->wait_ns += ns;
+    if (d != NULL && wait->stack != 0 && ns >= o->wait_max_ns)
+        d->longest_stack = wait->stack;
     o->wait_max_ns = later(o->wait_max_ns, ns);
     if (d == NULL)
         return;

@@ -79,6 +79,8 @@ static void begin_call(struct rep_walk *w, uint32_t thread) {
     } else if (e->op == SBT_TRACE_COND_SIGNAL || e->op == SBT_TRACE_COND_BROADCAST || e->op == SBT_TRACE_SEM_POST ||
                e->op == SBT_TRACE_FUTEX_WAKE) {
         rep_give(w, thread, e);
+    } else if (e->op == SBT_TRACE_FUTEX_WAIT) {
+        rep_permit_wait(w, thread, e);
     } else if (e->op == SBT_TRACE_BARRIER_WAIT) {
         rep_arrive(w, thread, e);
     } else if (sbt_trace_still_runs(e)) {

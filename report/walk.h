@@ -116,6 +116,8 @@ struct rep_lock {
     uint32_t holder;               /* REP_NONE: free, or held for reading */
     struct rep_release any, write; /* write: of holds for writing */
     uint64_t number;               /* of the last acquisition */
+    uint32_t n_waiting;            /* of a futex: threads that wait there, at least one since waiting_ns */
+    uint64_t waiting_ns;
 };
 
 /* A wait that another thread ended. The critical path may lead through it. */
@@ -135,7 +137,7 @@ struct rep_walk {
     struct rep_wait *waits;
     uint32_t n_waits, waits_capacity;
     uint64_t shortest_ns; /* shorter waits are dropped */
-    struct rep_table pairs, site_pairs, chains, orders, tasks, permits;
+    struct rep_table pairs, site_pairs, chains, orders, tasks, permits, futexes;
     rep_progress *progress;
     void *progress_to;
     uint64_t n_read, n_to_read;
@@ -165,6 +167,10 @@ bool rep_survey(struct rep_walk *w);
 struct rep_table rep_permits_table(void);
 void rep_permits_count(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, uint64_t n);
 bool rep_permits_settle(struct rep_walk *w);
+/* own_futex.c: the same of futexes. */
+struct rep_table rep_futexes_table(void);
+void rep_futexes_count(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, uint64_t n);
+bool rep_futexes_settle(struct rep_walk *w);
 bool rep_tallies(struct rep_walk *w);
 void rep_tally_sections(struct rep_walk *w);
 bool rep_walk_all(struct rep_walk *w);
@@ -190,19 +196,24 @@ static inline bool rep_is_unlock(unsigned op) {
 static inline bool rep_is_lock_type(unsigned type) {
     return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
 }
-/* Of locks, and of semaphores that threads use as locks. */
+/* Of locks, and of semaphores and futexes that threads use as locks. */
 static inline bool rep_is_held(const struct rep_object *o) {
     return rep_is_lock_type(o->type) || o->gives_back;
 }
 static inline bool rep_gives_back(const struct rep_report *r, const struct sbt_trace_event *e) {
-    return e->type == SBT_TRACE_SEM && e->object < r->info.n_objects && r->objects[e->object].gives_back &&
-           e->result == 0;
+    return (e->type == SBT_TRACE_SEM || e->type == SBT_TRACE_FUTEX) && e->object < r->info.n_objects &&
+           r->objects[e->object].gives_back && e->result == 0;
+}
+/* Is a wait there one for a lock, though by its name it might be one for work? */
+static inline bool rep_is_as_lock(const struct rep_object *o) {
+    return o->gives_back || o->beside_lock;
 }
 static inline bool rep_takes_permit(const struct rep_report *r, const struct sbt_trace_event *e) {
-    return (e->op == SBT_TRACE_SEM_WAIT || e->op == SBT_TRACE_SEM_TRYWAIT) && rep_gives_back(r, e);
+    return (e->op == SBT_TRACE_SEM_WAIT || e->op == SBT_TRACE_SEM_TRYWAIT || e->op == SBT_TRACE_FUTEX_WAIT) &&
+           rep_gives_back(r, e);
 }
 static inline bool rep_gives_permit(const struct rep_report *r, const struct sbt_trace_event *e) {
-    return e->op == SBT_TRACE_SEM_POST && rep_gives_back(r, e);
+    return (e->op == SBT_TRACE_SEM_POST || e->op == SBT_TRACE_FUTEX_WAKE) && rep_gives_back(r, e);
 }
 static inline bool rep_is_shared(unsigned op) {
     return op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_TRYRDLOCK;
@@ -211,7 +222,7 @@ static inline bool rep_is_shared(unsigned op) {
 /* ---- wait.c ---- */
 
 struct rep_waited {
-    uint32_t thread, object, site;
+    uint32_t thread, object, site, stack;
     enum rep_kind kind;
     uint64_t from_ns, to_ns;
     struct rep_release by; /* thread REP_NONE: not known */
@@ -240,13 +251,24 @@ void rep_acquire(struct rep_walk *w, uint32_t thread, uint32_t object, const str
 void rep_release(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t at_ns, uint64_t end_ns);
 /* The same of an unlock that is an event of a profile; `e` has its number. */
 void rep_profile_release(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
-/* A semaphore that threads use as a lock: the thread has it; and gives it back, by *signal, which gets what is known of
- * the hold. */
-void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited);
-void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal);
+/* The thread's latest hold of the object; NULL: none. And: it is over, without a word. */
+struct rep_held *rep_held_find(struct rep_walker *t, uint32_t object);
+void rep_held_drop(struct rep_walker *t, struct rep_held *held);
+void rep_begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
+                    uint64_t from_ns, uint64_t to_ns, bool waited);
 void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_locks_finish(struct rep_walk *w);
+
+/* ---- own_lock.c ---- */
+
+/* A semaphore or futex that threads use as a lock: the thread has it; and gives it back, by *signal, which gets what is
+ * known of the hold. */
+void rep_permit_got(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, bool waited);
+/* A wait for a futex begins: a thread that was woken there before, and has not given it back, did not get it. Ends. */
+void rep_permit_wait(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+void rep_permit_wait_end(struct rep_walk *w, const struct sbt_trace_event *e);
+void rep_permit_given(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e, struct rep_signal *signal);
 
 /* ---- event.c: conditions, semaphores, futexes ---- */
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The report of programs with known diseases and of known times, in all its forms; and what it says of bad files.
 . "$(dirname "$0")/../command/lib.sh"
-: "${DISEASE:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}"
+: "${DISEASE:?}" "${MANGLED:?}" "${DEMANGLES:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}"
 
 # ill FILE DISEASE [OPTION...]: the program, recorded
 ill() {
@@ -233,6 +233,42 @@ for disease in hot-made hot-found; do
     run "$SUBUTAI" run --verbose 2 --wait 'switch!' "--$name" -- "$DISEASE" $disease
     check "$disease: and so its sections are handed over" matches "$err" "delegated: '[^']*': [1-9]"
 done
+
+# ---- names: of variables that lld has placed, of C++ and Rust ----
+
+if command -v clang >/dev/null && command -v ld.lld >/dev/null; then
+    clang -O1 -pthread -fuse-ld=lld -o placed "$SOURCE_ROOT/tests/report/disease.c"
+    subutai record -o placed.sbt --engine glibc -- ./placed hot-lock
+    subutai report --csv placed.sbt
+    check "a variable in a program that lld has linked has its name" matches "$out" ',mutex,"hot","hot",'
+else
+    skip "a variable in a program that lld has linked" "no clang, or no lld"
+fi
+
+subutai record -o mangled.sbt --record-stacks on --engine glibc -- "$MANGLED"
+subutai report --json mangled.sbt
+queue='app::(anonymous namespace)::queue' push=app::pool::push worker=app::pool::worker
+if [ "$DEMANGLES" != true ]; then
+    queue=_ZN3app12_GLOBAL__N_15queueE push=_ZN3app4pool4push17h0123456789abcdefE worker=_RNvNtCs4fqI2P2rA04_3app4pool6worker
+fi
+check "mangled: the lock by its name in the source, and the symbol" json ".[0].objects[] |
+    select(.symbol == \"_ZN3app12_GLOBAL__N_15queueE\").name == \"$queue\""
+check "mangled: so the function that takes it" json ".[0].sites[] | select(.function == \"$push\") |
+    .symbol == \"_ZN3app4pool4push17h0123456789abcdefE\" and (.place | contains(\"mangled.c:\") and contains(\" $push (\"))"
+check "mangled: and the threads' routine" json "[.[0].threads[] | select(.routine == \"$worker\") | .name |
+    startswith(\"$worker#\")] | length == 4 and all"
+check "mangled: the command has the symbol, which --delegate takes" json '.[0].advice[0].command |
+    contains(",delegate=_ZN3app12_GLOBAL__N_15queueE -- ")'
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate=_ZN3app12_GLOBAL__N_15queueE -- "$MANGLED"
+check "mangled: and its sections are handed over" matches "$err" "delegated: '[^']*': [1-9]"
+subutai report mangled.sbt
+check "mangled: in the text, with a line that says the symbol" matches "$out" \
+    $'\n 1\\. \\[hot-lock\\] '"${queue//[()]/.}"$'.*\nObjects\n'
+[ "$DEMANGLES" != true ] ||
+    check "mangled: what to type" matches "$out" $'\n  app::.anonymous namespace.::queue: --delegate calls it _ZN3app12_GLOBAL__N_15queueE\n'
+subutai report --folded - mangled.sbt
+check "mangled: in folded stacks" matches "$out" "$worker;$push;${queue//[()]/.} [0-9]+"
+
 subutai report hot-lock.sbt
 check "above the shares of RCL's authors" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 60 % from which delegation [(]RCL[)] beat all other locks on 48 cores\. '
 subutai report --delegate-from 30,never hot-lock.sbt

@@ -56,20 +56,33 @@ static const char *place(const struct writer *w, uint32_t site) {
     return names_place(w->page->names, site);
 }
 
+/* The calls of a lock of a run-time library's are within that library: its callers are further out. Allocated. */
+static char *callers(const struct writer *w) {
+    enum { FRAMES = 4 };
+    char *stack = w->detail != NULL ? names_stack(w->page->names, w->detail->longest_stack, FRAMES) : NULL;
+    char *text = stack != NULL ? cmd_format(" Its longest wait: %s.", stack)
+                               : cmd_format(" Call stacks show its callers (--stacks).");
+    free(stack);
+    return text;
+}
+
 static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
     double share =
         percent(w->object != NULL ? (double)w->object->section_ns : 0, (double)rep_active_ns(&w->page->report->times));
-    bool is_sem = w->object != NULL && w->object->type == SBT_TRACE_SEM;
-    char *rcl = is_sem ? cmd_format("%s", "") : what_delegation_beats(share);
+    const char *own = w->object == NULL                    ? ""
+                      : w->object->type == SBT_TRACE_SEM   ? ", a semaphore that threads use as a lock,"
+                      : w->object->type == SBT_TRACE_FUTEX ? ", a futex that threads use as a lock,"
+                                                           : "";
+    char *more = own[0] != '\0' ? callers(w) : what_delegation_beats(share);
     char *text = cmd_format(
         "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
-        "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.",
-        w->name, is_sem ? ", a semaphore that threads use as a lock," : "", 100 * w->advice->value,
-        format_ns(hold, w->object->hold_n > 0 ? (double)w->object->hold_ns / (double)w->object->hold_n : 0),
+        "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.%s",
+        w->name, own, 100 * w->advice->value,
+        w->object->hold_n > 0 ? format_ns(hold, (double)w->object->hold_ns / (double)w->object->hold_n) : "not known",
         format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
-        share, rcl, place(w, w->advice->site));
-    free(rcl);
+        share, own[0] == '\0' ? more : "", place(w, w->advice->site), own[0] != '\0' ? more : "");
+    free(more);
     return text;
 }
 
@@ -187,14 +200,15 @@ static char *many_locks(const struct writer *w) {
         percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
-/* Of a futex only the waits and wake-ups are seen, and not what it is used for. */
 static char *idle(const struct writer *w) {
-    const bool futex = w->page->report->objects[w->advice->object].type == SBT_TRACE_FUTEX;
     return cmd_format(
         "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
         "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.%s",
         100 * w->advice->value, w->name,
-        futex ? " But if that futex is a lock of the program's own, as Rust's Mutex is, it is contention." : "");
+        w->object->unclear
+            ? " But if that futex is of a lock that parks each thread, as parking_lot, abseil and nsync do, it is "
+              "contention."
+            : "");
 }
 
 static char *off_cpu(const struct writer *w) {

@@ -307,6 +307,7 @@ static void object(struct doc *d, uint32_t number) {
     json_text(&d->j, "name", names_object(d->page->names, number));
     json_text(&d->j, "symbol", names_symbol(d->page->names, number));
     json_text(&d->j, "address", address != 0 ? text : NULL);
+    json_bool(&d->j, "as_lock", o->gives_back || o->beside_lock);
     doc_site(d, "made", o->made);
     doc_id(d, "group", o->group);
     object_counts(d, o);
@@ -361,6 +362,7 @@ static void sites(struct doc *d) {
         else
             doc_null(d, "line");
         json_text(&d->j, "function", s->function);
+        json_text(&d->j, "symbol", s->symbol);
         json_text(&d->j, "module", s->module);
         json_close(&d->j, '}');
     }

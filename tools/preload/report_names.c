@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "demangle.h"
 #include "symbols.h"
 
 struct names {
@@ -49,6 +50,7 @@ void names_free(struct names *n) {
         free(n->sites[i].file);
         free(n->sites[i].function);
         free(n->sites[i].module);
+        free(n->sites[i].symbol);
     }
     free(n->sites);
     free_all(n->places, n->report->info.n_sites);
@@ -85,8 +87,13 @@ const struct site_name *names_site(struct names *n, uint32_t site) {
         return s;
     ask(n);
     symbols_place(n->symbols, sbt_trace_site_name(n->trace, site), &place);
-    *s = (struct site_name){copy(place.text),   copy(place.file), copy(place.function),
-                            copy(place.module), place.line,       true};
+    *s = (struct site_name){.place = copy(place.text),
+                            .file = copy(place.file),
+                            .function = copy(place.function),
+                            .module = copy(place.module),
+                            .symbol = copy(place.symbol),
+                            .line = place.line,
+                            .asked = true};
     return s;
 }
 
@@ -102,8 +109,9 @@ const char *names_place(struct names *n, uint32_t site) {
     if (site >= n->report->info.n_sites || s->place[0] == '\0')
         return "?";
     if (n->places[site] == NULL) {
-        const char *end = strstr(s->place, " (");
-        n->places[site] = cmd_format("%.*s", (int)(end != NULL ? end - s->place : (long)strlen(s->place)), s->place);
+        bool has_module = s->file != NULL || s->function != NULL; /* behind it, as " (app)" */
+        size_t length = strlen(s->place) - (has_module ? strlen(s->module) + strlen(" ()") : 0);
+        n->places[site] = cmd_format("%.*s", (int)length, s->place);
     }
     return n->places[site];
 }
@@ -158,6 +166,16 @@ const char *names_delegated(struct names *n, uint32_t object) {
     return is_name(n->object_delegated[object]) ? n->object_delegated[object] : NULL;
 }
 
+/* "app::pool+0x28" of "_ZN3app4poolE+0x28". */
+static char *readable(const char *symbol) {
+    size_t length = strcspn(symbol, "+");
+    char *base = cmd_format("%.*s", (int)length, symbol), *name = demangle(base);
+    char *text = cmd_format("%s%s", name != NULL ? name : base, symbol + length);
+    free(name);
+    free(base);
+    return text;
+}
+
 const char *names_object(struct names *n, uint32_t object) {
     if (object >= n->report->info.n_objects)
         return "-";
@@ -165,7 +183,7 @@ const char *names_object(struct names *n, uint32_t object) {
         const struct rep_object *o = &n->report->objects[object];
         const char *symbol = names_symbol(n, object);
         n->objects[object] =
-            symbol != NULL ? cmd_format("%s", symbol)
+            symbol != NULL ? readable(symbol)
             : o->made != REP_NONE && names_site(n, o->made)->place[0] != '\0'
                 ? cmd_format("%s#%u (%s)", sbt_trace_type_name(o->type), object, names_place(n, o->made))
                 : cmd_format("%s#%u", sbt_trace_type_name(o->type), object);
@@ -173,11 +191,11 @@ const char *names_object(struct names *n, uint32_t object) {
     return n->objects[object];
 }
 
-char *names_stack(struct names *n, uint32_t stack) {
+char *names_stack(struct names *n, uint32_t stack, unsigned most) {
     uint32_t sites[NAMES_MOST_FRAMES];
     uint32_t n_sites = stack != 0 ? sbt_trace_stack(n->trace, stack, sites, NAMES_MOST_FRAMES) : 0;
     char *text = NULL;
-    for (uint32_t i = 0; i < n_sites && i < NAMES_MOST_FRAMES; i++) {
+    for (uint32_t i = 0; i < n_sites && i < most && i < NAMES_MOST_FRAMES; i++) {
         const char *function = names_site(n, sites[i])->function;
         char *longer = cmd_format("%s%s%s", text != NULL ? text : "", text != NULL ? " < " : "",
                                   function != NULL ? function : names_place(n, sites[i]));

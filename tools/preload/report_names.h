@@ -15,6 +15,7 @@
 struct site_name {
     char *place; /* "queue.c:42 push (app)"; "": nothing is known */
     char *file, *function, *module;
+    char *symbol; /* the function's name in the file */
     int line;
     bool asked; /* for it; the report mentions it */
 };
@@ -34,19 +35,21 @@ const struct site_name *names_site(struct names *names, uint32_t site);
 uint32_t names_next_site(const struct names *names, uint32_t site);
 /* "queue.c:42 push", or the best that there is: short, without the module. "?": nothing is known. */
 const char *names_place(struct names *names, uint32_t site);
-/* The variable that the object is, or is in: "lock", "pool+0x28"; NULL: not known, as on the heap. */
+/* The variable that the object is, or is in, by its name in the file: "lock", "pool+0x28"; NULL: not known, as on the
+ * heap. */
 const char *names_symbol(struct names *names, uint32_t object);
 /*
  * The mutex's name for --delegate: its variable, or "FILE+0xN" of the call that made it or, if none did, of the one
  * that waited for it most. NULL: it has none.
  */
 const char *names_delegated(struct names *names, uint32_t object);
-/* "lock", or "mutex#3 (queue.c:42 push)". */
+/* "lock", "app::lock" of "_ZN3app4lockE", or "mutex#3 (queue.c:42 push)". */
 const char *names_object(struct names *names, uint32_t object);
 /* "main", or "worker#2". */
 const char *names_thread(struct names *names, uint32_t thread);
-/* "push < add < worker", from the inside outwards; allocated. NULL: there is no such stack in the trace. */
-char *names_stack(struct names *names, uint32_t stack);
+/* "push < add < worker", from the inside outwards, `most` frames; allocated. NULL: there is no such stack in the trace.
+ */
+char *names_stack(struct names *names, uint32_t stack, unsigned most);
 /* The start routine; NULL: not known. */
 const char *names_routine(struct names *names, uint32_t thread);
 

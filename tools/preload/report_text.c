@@ -120,7 +120,7 @@ static void summary(const struct text *t) {
         {"work", (double)s->cpu_ns, "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
-        {"contention", (double)rep_contention_ns(s), "waiting for mutexes, read-write locks, spin locks"},
+        {"contention", (double)rep_contention_ns(s), "waiting for locks, and for what threads use as locks"},
         {"barriers", (double)s->waiting[REP_BARRIER].ns, ""},
         {"waiting, not idle", (double)(rep_event_waits_ns(s) - s->idle_ns),
          "for conditions, semaphores, futexes: other threads wait too, or waking up"},
@@ -246,6 +246,18 @@ static void object_row(const struct text *t, struct table *table, const struct r
     table_add(table, "%.1f %%", percent((double)row->path_ns, (double)t->r->path.ns));
 }
 
+/* What to type for a lock of the table that has another name in its file. */
+static void names_to_type(const struct text *t, const struct report_row *row) {
+    const char *symbol = names_delegated(t->page->names, row->object),
+               *name = names_object(t->page->names, row->object);
+    if (row->is_class || symbol == NULL || names_symbol(t->page->names, row->object) == NULL ||
+        strcmp(symbol, name) == 0)
+        return;
+    char *line = cmd_format("%s: --delegate calls it %s", name, symbol);
+    paragraph(t->out, "  ", line);
+    free(line);
+}
+
 static void objects(const struct text *t) {
     uint32_t n;
     struct report_row *rows = report_rows(t->page, &n);
@@ -259,6 +271,8 @@ static void objects(const struct text *t) {
     if (n > 0)
         heading(t, "Objects");
     table_print(&table, t->out);
+    for (uint32_t i = 0; i < most(t, n); i++)
+        names_to_type(t, &rows[i]);
     free(rows);
 }
 
@@ -406,7 +420,7 @@ static void threads(const struct text *t) {
 }
 
 static void order_stack(const struct text *t, const struct rep_order *o) {
-    char *stack = names_stack(t->page->names, o->stack);
+    char *stack = names_stack(t->page->names, o->stack, NAMES_MOST_FRAMES);
     if (stack == NULL)
         return;
     char *line = cmd_format("%s and then %s, by %s: %s", names_object(t->page->names, o->held),

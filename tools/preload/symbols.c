@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "demangle.h"
 
 struct module {
     char *path;
@@ -21,7 +22,7 @@ struct module {
 struct symbols {
     struct module *modules;
     size_t n_modules;
-    char *name; /* the name in the last answer */
+    char *name, *function; /* in the last answer */
 };
 
 struct symbols *symbols_new(void) {
@@ -81,6 +82,27 @@ static bool segment_of(Dwfl_Module *module, bool is_address, uint64_t place, GEl
     return false;
 }
 
+/*
+ * libdw's address of the code that is mapped from that offset of the file on. A mapping begins at a page, so the offset
+ * may be in front of its segment's, and in the segment before: lld lays segments out so.
+ */
+static bool code_address_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *address) {
+    GElf_Addr bias;
+    Elf *elf = dwfl_module_getelf(module, &bias);
+    size_t n = 0;
+    if (elf == NULL || elf_getphdrnum(elf, &n) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        GElf_Phdr ph;
+        if (gelf_getphdr(elf, (int)i, &ph) == NULL || ph.p_type != PT_LOAD || (ph.p_flags & PF_X) == 0 ||
+            offset >= ph.p_offset + ph.p_filesz || offset + ph.p_align <= ph.p_offset)
+            continue;
+        *address = offset - ph.p_offset + ph.p_vaddr + bias;
+        return true;
+    }
+    return false;
+}
+
 /* From an offset in the file to libdw's address of that byte. False: no segment has it. */
 static bool address_of(Dwfl_Module *module, uint64_t offset, Dwarf_Addr *address) {
     GElf_Phdr ph;
@@ -130,8 +152,8 @@ static void look_up(Dwfl_Module *module, uint64_t offset, struct place *place) {
     GElf_Sym symbol;
     if (!address_of(module, offset, &address))
         return;
-    place->function = dwfl_module_addrinfo(module, address, &into, &symbol, NULL, NULL, NULL);
-    place->into = place->function != NULL ? into + 1 : 0;
+    place->symbol = dwfl_module_addrinfo(module, address, &into, &symbol, NULL, NULL, NULL);
+    place->into = place->symbol != NULL ? into + 1 : 0;
     const char *file = source_of(module, address, &place->line);
     if (file != NULL && place->line > 0)
         place->file = base_of(file);
@@ -157,6 +179,9 @@ bool symbols_place(struct symbols *s, const char *site, struct place *place) {
     place->module = base_of(m->path);
     if (m->dwfl_module != NULL)
         look_up(m->dwfl_module, strtoull(plus + 1, NULL, 16), place);
+    free(s->function);
+    s->function = place->symbol != NULL ? demangle(place->symbol) : NULL;
+    place->function = s->function != NULL ? s->function : place->symbol;
     free(s->name);
     s->name = describe(place, plus);
     place->text = s->name;
@@ -175,7 +200,7 @@ const char *symbols_data(struct symbols *s, const char *path, uint64_t start, ui
     Dwarf_Addr begin;
     GElf_Off off = 0;
     GElf_Sym symbol;
-    if (m->dwfl_module == NULL || !address_of(m->dwfl_module, offset, &begin))
+    if (m->dwfl_module == NULL || !code_address_of(m->dwfl_module, offset, &begin))
         return NULL;
     const char *name = dwfl_module_addrinfo(m->dwfl_module, address - start + begin, &off, &symbol, NULL, NULL, NULL);
     if (name == NULL || off >= symbol.st_size || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT)
@@ -234,5 +259,6 @@ void symbols_free(struct symbols *s) {
     }
     free(s->modules);
     free(s->name);
+    free(s->function);
     free(s);
 }

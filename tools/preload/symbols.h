@@ -13,8 +13,9 @@
  *   "push+0x1c (app)"         with a symbol: the offset is that of the return address
  *   "app+0x1234"              otherwise; "" for ""
  *
- * Debugging information is looked for in the file and where the distribution puts it (/usr/lib/debug), not on the
- * network. Files are opened once. The answer is valid until the next question.
+ * The function's name is the one of the source (demangle.h). Debugging information is looked for in the file and where
+ * the distribution puts it (/usr/lib/debug), not on the network. Files are opened once. The answer is valid until the
+ * next question.
  */
 struct symbols;
 struct symbols *symbols_new(void);
@@ -24,6 +25,7 @@ const char *symbols_name(struct symbols *symbols, const char *site);
 struct place {
     const char *text; /* as symbols_name */
     const char *file, *function, *module;
+    const char *symbol; /* the function's name in the file, of which `function` is the demangled one */
     int line;
     uint64_t into; /* of the return address in the function */
 };
@@ -31,8 +33,8 @@ struct place {
 bool symbols_place(struct symbols *symbols, const char *site, struct place *place);
 
 /*
- * The variable at `address` of a program in which the module's byte `offset` lay at `start`, and how far into it the
- * address is; NULL: the module has none there.
+ * The variable, by its name in the file, at `address` of a program in which the module's byte `offset` lay at `start`,
+ * and how far into it the address is; NULL: the module has none there.
  */
 const char *symbols_data(struct symbols *symbols, const char *path, uint64_t start, uint64_t offset, uint64_t address,
                          uint64_t *into);
