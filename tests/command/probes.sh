@@ -20,7 +20,7 @@ status=0 out=$(diff has documented) err=
 check "docs/probes.md has each probe with its arguments" is "$out" ""
 
 need_gdb() {
-    command -v gdb >/dev/null && timeout 60 gdb -nx -batch -ex run --args true 2>&1 | grep -q 'exited normally'
+    command -v gdb >/dev/null && timeout "$(stretched 60)" gdb -nx -batch -ex run --args true 2>&1 | grep -q 'exited normally'
 }
 if ! need_gdb; then
     skip "probes fire" "gdb is not installed, or may not run programs"
@@ -75,7 +75,7 @@ script >script.gdb
 
 for variant in 'direct auto' 'direct switch' 'ni adaptive'; do
     read -r engine wait <<<"$variant"
-    run timeout -k 5 100 gdb -nx -batch -ex "set env LD_PRELOAD $library" -ex "set env SUBUTAI_ENGINE $engine" \
+    run timeout -k 5 "$(stretched 100)" gdb -nx -batch -ex "set env LD_PRELOAD $library" -ex "set env SUBUTAI_ENGINE $engine" \
         -ex "set env SUBUTAI_WAIT $wait" -x script.gdb "$PROBED"
     # The program prints "NAME ADDRESS" of its objects; then addresses become names.
     awk '$1 != "probe" && NF == 2 && $2 ~ /^0x/ { name[$2] = $1 }

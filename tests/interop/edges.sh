@@ -52,7 +52,7 @@ beside() { # LIBRARY PROGRAM [ARGUMENT...]
         list=$library_beside:$library
         [ "$order" = before ] || list=$library:$library_beside
         [ "$variant" != plain ] || list=$library_beside
-        bounded 12 env LD_PRELOAD="$list" "${variables[@]}" "$@" >"$variant.$name-$program" 2>"$variant.err"
+        bounded 60 env LD_PRELOAD="$list" "${variables[@]}" "$@" >"$variant.$name-$program" 2>"$variant.err"
         status=$?
         point "$status" "$program with $name $order the library ends with 0"
         [ "$status" = 0 ] || note "status $status: $(tail -n 5 "$variant.err")"

@@ -40,7 +40,7 @@ transfers() {
                 printf "update account set balance = balance - 3 where id = %d;\n", a
                 printf "update account set balance = balance + 3 where id = %d;\ncommit;\n", b
             } }' |
-            timeout -k 2 60 mariadb --no-defaults -S "$(socket_of)" -u root bench >/dev/null &
+            timeout -k 2 "$(stretched 60)" mariadb --no-defaults -S "$(socket_of)" -u root bench >/dev/null &
         pids+=($!)
     done
     for one in "${pids[@]}"; do

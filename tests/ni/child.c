@@ -79,7 +79,7 @@ static void *wait_turn(void *unused) {
 }
 
 static void child(void) {
-    alarm(20); /* a hang is the child's, and ends it */
+    alarm(300); /* a hang is the child's, and ends it */
     OK(pthread_mutex_trylock(&idle));
     OK(pthread_mutex_unlock(&idle));
     CHECK_RC(pthread_mutex_trylock(&held), EBUSY);

@@ -169,7 +169,7 @@ static bool memory_is_bound(void) {
 
 static void print_places(const char *wanted) {
     char seen[4096] = "";
-    for (int i = 0; i < 1000 && strcmp(seen, wanted) != 0; i++) {
+    for (int i = 0; i < 10000 && strcmp(seen, wanted) != 0; i++) {
         if (i > 0)
             usleep(10000);
         list_places(seen, sizeof seen);
@@ -180,7 +180,7 @@ static void print_places(const char *wanted) {
 static void print_memory(const char *unused) {
     (void)unused;
     bool bound = memory_is_bound();
-    for (int i = 0; i < 100 && !bound; i++) {
+    for (int i = 0; i < 10000 && !bound; i++) {
         usleep(10000);
         bound = memory_is_bound();
     }

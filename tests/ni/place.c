@@ -17,7 +17,7 @@
 #include <sys/time.h>
 #include <threads.h>
 
-enum { N_STATIC = 3, HEAD_START_MS = 30, HANG_S = 60 };
+enum { N_STATIC = 3, HEAD_START_MS = 30, HANG_S = 600 };
 
 static pthread_mutex_t shared[N_STATIC] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
                                            PTHREAD_MUTEX_INITIALIZER};

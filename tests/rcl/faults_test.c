@@ -56,7 +56,7 @@ static void check_create(void) {
 static bool child_starts_after_failures(void) {
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(600);
         for (int n = 1; n <= 2; n++) {
             fails = n;
             if (rcl_execute(&lock, add, NULL) != EAGAIN)
@@ -127,7 +127,7 @@ static void check_signal(void) {
 
 int main(void) {
     struct rcl_server *server;
-    alarm(60);
+    alarm(600);
     check_create();
     OK(rcl_server_create(&server, -1));
     OK(rcl_lock_init(&lock, server));

@@ -173,7 +173,7 @@ static bool child_uses_server(void) {
     uint64_t before = count[0];
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(600);
         run_threads(count_once, 4);
         OK(rcl_execute(&lock[0], add, &count[0]));
         _exit(count[0] == before + 5 ? 0 : 1);
@@ -275,7 +275,7 @@ static void check_from_pinned(void) {
 }
 
 int main(void) {
-    alarm(150);
+    alarm(1500);
     OK(rcl_server_create(&server[0], -1));
     if (rcl_server_create(&server[1], -1) != 0)
         server[1] = server[0];

@@ -164,7 +164,7 @@ static void check_slots(void) {
 }
 
 int main(void) {
-    alarm(150);
+    alarm(1500);
     OK(rcl_server_create(&server, -1));
     for (int i = 0; i < 2; i++)
         OK(rcl_lock_init(&lock[i], server));

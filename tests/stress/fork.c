@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define N_HAMMERED 4
-#define CHILD_SECONDS 40
+#define CHILD_SECONDS 150
 
 static const enum mutex_kind kinds[N_HAMMERED] = {MUTEX_NORMAL, MUTEX_ADAPTIVE, MUTEX_STATIC, MUTEX_STATIC_ADAPTIVE};
 

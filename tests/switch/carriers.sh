@@ -20,7 +20,7 @@ follows() {
     done
     shift
     all=$(IFS=,; echo "${cpus[*]:0:$1}")
-    coproc program { exec timeout 100 taskset -c "$all" "$SUBUTAI" run "${options[@]}" -- \
+    coproc program { exec timeout "$(stretched 100)" taskset -c "$all" "$SUBUTAI" run "${options[@]}" -- \
         "$SUBJECTS/switch-carriers" "$@" 2>"$scratch/err"; }
     coprocess=$! # the shell forgets $program_PID as soon as that has ended
     for n; do

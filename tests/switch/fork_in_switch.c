@@ -15,7 +15,7 @@
 
 #define THREADS 4
 #define YIELDS 2000
-#define MOST_S 20
+#define MOST_S 300
 
 static atomic_int child; /* its id, in the parent */
 static atomic_bool is_child;

@@ -10,7 +10,7 @@ if ! command -v gdb >/dev/null; then
     exit
 fi
 for ((i = 0; i < 3; i++)); do # a busy machine may be so slow that the fibers wait at home
-    timeout -k 2 60 gdb -nx -q -batch -ex "set environment LD_PRELOAD $BUILD_ROOT/libsubutai/libsubutai.so" \
+    timeout -k 2 "$(stretched 60)" gdb -nx -q -batch -ex "set environment LD_PRELOAD $BUILD_ROOT/libsubutai/libsubutai.so" \
         -ex "set environment SUBUTAI_WAIT switch" -x "$SOURCE_ROOT/tests/switch/fork_in_switch.gdb" \
         --args "$SUBJECTS/switch-fork-in-switch" >"$scratch/gdb" 2>&1
     grep -q 'hit Breakpoint 2' "$scratch/gdb" && break

@@ -18,7 +18,7 @@ for ((i = 0; i < 100; i++)); do # until all threads are there: eight, the main o
 done
 # Of the eight one or two run, and threads that have been woken are in no wait: several looks.
 for ((i = 0; i < 5; i++)); do
-    timeout -k 2 60 gdb -nx -batch -p $pid -x "$SOURCE_ROOT/tools/gdb/fibers.gdb" -ex fibers >"$scratch/gdb" 2>&1
+    timeout -k 2 "$(stretched 60)" gdb -nx -batch -p $pid -x "$SOURCE_ROOT/tools/gdb/fibers.gdb" -ex fibers >"$scratch/gdb" 2>&1
     n=$(grep -c '^--- fiber' "$scratch/gdb")
     ((n >= 4)) && break
 done

@@ -14,7 +14,7 @@ for wait in adaptive switch; do
         # Each wake-up is a stop. A busy machine has few of them in the time that is enough for an idle one.
         for seconds in 0.2 1 4; do
             # shellcheck disable=SC2086 # several words
-            timeout -k 2 100 gdb -nx -q -batch -ex "set environment LD_PRELOAD $BUILD_ROOT/libsubutai/libsubutai.so" \
+            timeout -k 2 "$(stretched 100)" gdb -nx -q -batch -ex "set environment LD_PRELOAD $BUILD_ROOT/libsubutai/libsubutai.so" \
                 -ex "set environment SUBUTAI_WAIT $wait" -ex "set environment SUBUTAI_SPIN_NS 0" \
                 -ex "set environment SUBUTAI_YIELDS 0" -x "$SOURCE_ROOT/tests/switch/notified.gdb" \
                 --args "$BUILD_ROOT/bench/micro/subutai-bench" $kind --threads 8 --seconds $seconds >"$scratch/gdb" 2>&1

@@ -25,7 +25,7 @@ for subject in subject subject-pin timed pin tid signal-stack recall cancel elig
     done
 done
 
-run timeout -s KILL 60 taskset -c "$(allowed_cpu)" "$SUBUTAI" run --verbose 2 --wait switch -- \
+run timeout -s KILL "$(stretched 60)" taskset -c "$(allowed_cpu)" "$SUBUTAI" run --verbose 2 --wait switch -- \
     env SWITCHED=1 BESIDE=1 "$SUBJECTS/switch-subject" yielders-beside
 check "yielders-beside, one core: by switching" matches "$err" 'waiting by switching'
 check "yielders-beside, one core: the other process gets few slices" is "$status" 0

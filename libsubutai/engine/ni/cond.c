@@ -40,7 +40,7 @@ struct wait {
  */
 static int take_again(struct wait *wait) {
     int r;
-    while ((r = ni_mutex_take(wait->t, wait->m, NULL)) == EAGAIN)
+    while ((r = ni_mutex_take(wait->t, wait->m, NULL, false)) == EAGAIN)
         sbt_wait_yield(false);
     return r;
 }

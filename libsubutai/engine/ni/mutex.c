@@ -75,31 +75,34 @@ static int take_if_free(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, in
     }
 }
 
-/* For a thread that ends in a signal handler during its wait. */
+/* For a thread that ends in a signal handler during its wait, or is cancelled in it. */
 struct wait {
     struct ni_thread *t;
+    pthread_mutex_t *m;
     uint32_t id;
 };
 
 static void abandon(void *argument) {
     struct wait *wait = argument;
     struct hw_message answer = {.op = HW_OP_LOCK};
-    if (!ni_withdraw(wait->t, wait->id, &answer) && answer.op == HW_OP_GRANT)
+    if (!ni_withdraw(wait->t, wait->id, &answer) && answer.op == HW_OP_GRANT) {
+        ni_mutex_own(wait->t, wait->m); /* a trylock looks for the unlock in this mailbox */
         ni_post(wait->t, HW_OP_UNLOCK, wait->id, NULL);
+    }
     ni_leave(wait->t);
 }
 
 static int await(struct ni_thread *t, pthread_mutex_t *m, uint32_t id, const struct sbt_deadline *deadline,
-                 struct hw_message *answer) {
-    struct wait wait = {t, id};
+                 bool cancelable, struct hw_message *answer) {
+    struct wait wait = {t, m, id};
     int r;
     pthread_cleanup_push(abandon, &wait);
-    r = ni_await(t, NI_ANSWER_MAIN, deadline, &sbt_mutex_of(m)->adapt, false, answer);
+    r = ni_await(t, NI_ANSWER_MAIN, deadline, &sbt_mutex_of(m)->adapt, cancelable, answer);
     pthread_cleanup_pop(0);
     return r;
 }
 
-int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_deadline *deadline, bool cancelable) {
     struct hw_message answer;
     uint32_t id = id_of(t, m);
     if (deadline != NULL && sbt_deadline_check(deadline) != 0)
@@ -108,7 +111,7 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
         if (!ni_is_id(id))
             return in_software(m, deadline);
         ni_post(t, HW_OP_LOCK, id, ni_mutex_word(m));
-        if (await(t, m, id, deadline, &answer) == ETIMEDOUT) {
+        if (await(t, m, id, deadline, cancelable, &answer) == ETIMEDOUT) {
             answer.op = HW_OP_LOCK;
             if (ni_withdraw(t, id, &answer))
                 return take_if_free(t, m, id, ETIMEDOUT, false);
@@ -133,20 +136,35 @@ void ni_mutex_init(pthread_mutex_t *m, const void *site) {
     ni_leave(t);
 }
 
-int ni_mutex_lock(pthread_mutex_t *m) {
+static void unlock_held(void *mutex) {
+    ni_mutex_unlock(mutex);
+}
+
+/*
+ * With asynchronous cancellation a waiter can be cancelled while it sleeps, as under glibc. At any other time it would
+ * strike between the grant and the return, and leave the mutex with a thread that has ended.
+ */
+static int take(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    bool is_async = SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS);
     struct ni_thread *t = ni_enter(true);
-    int r = ni_mutex_take(t, m, NULL);
+    int r = ni_mutex_take(t, m, deadline, is_async);
     ni_leave(t);
+    if (is_async)
+        direct_be_asynchronous_again(unlock_held, r == 0 ? m : NULL);
+    return r;
+}
+
+int ni_mutex_lock(pthread_mutex_t *m) {
+    int r = take(m, NULL);
     if (r == 0 && ni_is_id(__atomic_load_n(ni_mutex_word(m), __ATOMIC_RELAXED))) /* else `direct` has said so */
         SBT_PROBE_THREADS1(mutex_acquired, m);
     return r;
 }
 
 int ni_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
-    struct ni_thread *t = ni_enter(true);
-    int r = ni_mutex_take(t, m, deadline);
-    ni_leave(t);
-    return r;
+    return take(m, deadline);
 }
 
 int ni_mutex_trylock(pthread_mutex_t *m) {

@@ -17,7 +17,7 @@ int ni_mutex_unlock(pthread_mutex_t *m);
 
 /* The mutex has just been granted to the caller. Always 0. */
 int ni_mutex_own(const struct ni_thread *t, pthread_mutex_t *m);
-/* ni_mutex_timedlock within an operation. */
-int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_deadline *deadline);
+/* ni_mutex_timedlock within an operation, with asynchronous cancellation deferred. `cancelable`: but for the wait. */
+int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_deadline *deadline, bool cancelable);
 
 #endif

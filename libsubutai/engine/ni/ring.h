@@ -34,7 +34,8 @@
  *  - A signal handler of the program is deferred (ni_go_inside). To a handler that cannot be deferred (core/handlers.h)
  *    its thread is inside the engine: it claims nothing. What has no answer it leaves for later (ni_defer), and a wait
  *    for an answer ends the process.
- *  - Asynchronous cancellation is undefined in a lock or unlock (POSIX), as it is everywhere under a lock.
+ *  - Asynchronous cancellation is deferred in a lock, but for its sleep. It is undefined in an unlock (POSIX), as it is
+ *    everywhere under a lock.
  *
  * A forked child has the ring of its parent, with claims of threads that it does not have. It empties the ring and
  * counts on from the tail, which is behind all claims. The forking thread itself has a claim if a handler forks that

@@ -63,7 +63,7 @@ static void *forker(void *arg) {
     CHECK_RC(pthread_mutex_trylock(&lock), EBUSY);
     pthread_mutex_unlock(&lock);
     if (child == 0) {
-        alarm(15);
+        alarm(300);
         pthread_t later = thread_start(beside, &later_tid);
         await_asleep(&later_tid);
         set_go();
