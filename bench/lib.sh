@@ -60,8 +60,39 @@ make_scratch() {
 
 # A server that the script started, perhaps in a subshell, has its process id in $scratch/server.pid.
 end_of_script() {
+    [[ -z ${control_group-} ]] || rmdir "$control_group"
     [[ ! -s $scratch/server.pid ]] || kill -KILL "$(cat "$scratch/server.pid")" 2>/dev/null
     rm -rf "$scratch"
+}
+
+# one_cpu_time: sets the array `limited`, words before a command that gets one CPU's time: of all CPUs in a control group
+# of its own, where such groups can be made, otherwise of one CPU.
+one_cpu_time() {
+    local top
+    limited=(taskset -c "$(taskset -cp $$ | grep -o '[0-9]*$')")
+    for top in /sys/fs/cgroup /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
+        control_group=$top/subutai-$bench_name.$$
+        if [[ -e $top/cgroup.procs ]] && mkdir "$control_group" 2>/dev/null; then
+            if limit_to_one_cpu 2>/dev/null; then
+                # shellcheck disable=SC2016 # the inner shell's
+                limited=(sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$control_group")
+                return
+            fi
+            rmdir "$control_group"
+        fi
+        control_group=
+    done
+}
+
+# limit_to_one_cpu: the control group gets no more, and a process may join it.
+limit_to_one_cpu() {
+    if [[ -e $control_group/cpu.max ]]; then
+        echo 100000 100000 >"$control_group/cpu.max" || return
+    else
+        echo 100000 >"$control_group/cpu.cfs_period_us" && echo 100000 >"$control_group/cpu.cfs_quota_us" || return
+    fi
+    # shellcheck disable=SC2016 # the inner shell's
+    sh -c 'echo $$ >"$0/cgroup.procs"' "$control_group"
 }
 
 # print_table: lines of tab-separated cells as aligned columns; the first line is the heading.
@@ -95,7 +126,7 @@ outcome_of() {
 # by their full names), and define engine_row NAME THREADS ENGINE BOUNDS MEDIAN MIN MAX, which makes a row of the
 # outcome, and engine_failed NAME THREADS ENGINE BOUNDS REASON.
 
-n_failed=0 row_columns=() cells=()
+n_failed=0 row_columns=() cells=() limited=()
 
 # begin_rows COLUMN...: the columns that come before bounds, median, min, max and within
 begin_rows() {
@@ -138,13 +169,14 @@ joined_engines() {
     (IFS=, && echo "$base,${judged[*]}")
 }
 
-# micro_rows NAME FIELD "THREADS:BOUNDS ..." KIND ARG...: rows for each pair; FIELD is ratio or cpu_ratio.
+# micro_rows NAME FIELD "THREADS:BOUNDS ..." KIND ARG...: rows for each pair; FIELD is ratio or cpu_ratio. The array
+# `limited` has words before the command.
 micro_rows() {
     local name=$1 field=$2 pairs=$3 kind=$4 pair threads bounds engine median min max
     shift 4
     for pair in $pairs; do
         threads=${pair%:*} bounds=${pair#*:}
-        if ! "$subutai" bench "$kind" --threads "$threads" --engines "$(joined_engines)" --runs "$runs" \
+        if ! "${limited[@]}" "$subutai" bench "$kind" --threads "$threads" --engines "$(joined_engines)" --runs "$runs" \
             --seconds "$seconds" --json "$@" >bench.json; then
             for_all failed "$name" "$threads" "$bounds" "subutai bench $kind failed"
             continue

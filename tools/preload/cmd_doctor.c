@@ -124,9 +124,11 @@ static void print_later(const struct closure *c) {
     struct later later = judge_later(c);
     for (size_t i = 0; i < later.paths.n; i++)
         printf("  if it loads %s, switching ends then: %s\n", later.paths.list[i], later.reasons.list[i]);
-    if (later.n_others > 0)
-        printf("  if it loads any of the %s%zu libraries beside it, switching goes on\n",
-               later.paths.n > 0 ? "other " : "", later.n_others);
+    const char *other = later.paths.n > 0 ? "other " : "";
+    if (later.n_others == 1)
+        printf("  if it loads the %slibrary beside it, switching goes on\n", other);
+    else if (later.n_others > 0)
+        printf("  if it loads any of the %s%zu libraries beside it, switching goes on\n", other, later.n_others);
     free_names(&later.paths);
     free_names(&later.reasons);
 }
