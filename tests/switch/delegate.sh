@@ -1,37 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Delegated mutexes: every scene of delegate.c, on the C library alone and with its mutexes delegated, with servers and
-# without; exceptions through sections; names of mutexes; and what is refused, when the program runs undelegated.
-. "$SOURCE_ROOT/tests/ni/lib.sh"
+# Delegated mutexes: every scene of delegate.c and delegate_waits.c, on the C library alone and with its mutexes
+# delegated, with servers and without; exceptions through sections; names of mutexes; and what is refused, when the
+# program runs undelegated.
+. "$SOURCE_ROOT/tests/switch/delegate_scenes.sh"
 
 subject=$SUBJECTS/switch-delegate
-
-# delegated NAME MOST: at least one section of the entry of that name was handed over.
-delegated() {
-    matches "$err" "delegated: '$1': [1-9][0-9]* sections in [1-9][0-9]* batches"
-}
-
-for program in "$subject" "$subject-edges"; do
-    for scene in $("$program"); do
-        run "$program" "$scene"
-        check "$scene: the C library alone" is "$status" 0
-        for wait in switch 'switch!' 'turns!'; do
-            run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate all -- "$program" "$scene"
-            check "$scene: delegated, --wait $wait" is "$status" 0
-            [[ $wait != switch || $scene =~ ^(timed|dies-within|moved)$ ]] || check "$scene: sections are handed over" delegated all
-        done
-        for how in 'switch! 1' 'turns! 2'; do
-            run "$SUBUTAI" run --verbose 2 --wait "${how% *}" --delegate all --servers "${how#* }" -- "$program" "$scene"
-            if matches "$err" 'servers are more than the CPUs'; then
-                continue
-            fi
-            check "$scene: served, --wait $how" is "$status" 0
-            # Whether two threads meet at a mutex is chance in some.
-            [[ $how != 'switch! 1' || $scene =~ ^(timed|dies-within|moved)$ ]] ||
-                check "$scene: served, --wait $how: sections are handed over" delegated all
-        done
-    done
-done
+play_delegated switch "$subject" "$subject-waits"
 [[ ! -x $subject-cxx ]] || for servers in 0 1; do
     run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate all --servers $servers -- "$subject-cxx"
     check "exceptions, $servers servers" is "$status" 0
@@ -94,9 +69,6 @@ undelegated() { # WHAT LINE OPTION...
     check "$what: says why" matches "$err" "^subutai: $line\$"
     check "$what: in one line" is "$(wc -l <<<"$err")" 1
 }
-run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate same -- "$subject-edges" same-name
-check 'a name of two variables: right' is "$status" 0
-check 'a name of two variables: both are delegated' is "$(grep -Ec "delegated: 'same': [1-9]" <<<"$err")" 2
 # Variables of the library itself are none of the program's.
 undelegated "a name of the library's" "not delegated: 'entries': the program and its libraries have none of that name" \
     --wait switch --delegate entries

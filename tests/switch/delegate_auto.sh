@@ -5,11 +5,13 @@
 
 said='mutexes that were delegated because it pays: '
 subject=$SUBJECTS/switch-delegate
-for scene in $("$subject"); do
-    for how in 'switch! turns! 0' 'turns! turns! 0' 'switch! turns! 1' 'turns! turns! 2' 'switch! auto 0'; do
-        read -r wait delegate servers <<<"$how"
-        run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate "$delegate" --servers "$servers" -- "$subject" "$scene"
-        check "$scene: --wait $wait --delegate $delegate, $servers servers" is "$status" 0
+for program in "$subject" "$subject-waits"; do
+    for scene in $("$program"); do
+        for how in 'switch! turns! 0' 'turns! turns! 0' 'switch! turns! 1' 'turns! turns! 2' 'switch! auto 0'; do
+            read -r wait delegate servers <<<"$how"
+            run "$SUBUTAI" run --verbose 2 --wait "$wait" --delegate "$delegate" --servers "$servers" -- "$program" "$scene"
+            check "$scene: --wait $wait --delegate $delegate, $servers servers" is "$status" 0
+        done
     done
 done
 run "$SUBUTAI" run --verbose 2 --delegate auto -- "$subject" counts
