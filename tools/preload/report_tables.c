@@ -71,9 +71,17 @@ static void objects(const struct text *t) {
     free(rows);
 }
 
+/* Waits for the ends of threads are in the summary only. */
+static bool has_pairs(const struct rep_report *r) {
+    for (size_t i = 0; i < r->n_pairs; i++)
+        if (r->pairs[i].kind != REP_JOIN)
+            return true;
+    return false;
+}
+
 static void waits_for(const struct text *t) {
     struct table table = {.n_columns = 6, .alignment = "llllrr"};
-    if (t->r->n_pairs == 0)
+    if (!has_pairs(t->r))
         return;
     text_heading(t, "Which thread waited for which");
     static const char *const headings[] = {"waiter", "for", "at", "kind", "times", "sum"};
@@ -96,7 +104,7 @@ static void waits_for(const struct text *t) {
 
 static void site_waits(const struct text *t) {
     struct table table = {.n_columns = 5, .alignment = "lllrr"};
-    if (t->r->n_site_pairs == 0)
+    if (!has_pairs(t->r))
         return;
     text_heading(t, "Which place waited for which");
     static const char *const headings[] = {"waits at", "for the one at", "object", "times", "sum"};
