@@ -35,7 +35,7 @@ from subutai.report import figures
 threads = [{"id": i, "name": f"<T as Run>::run#{i}", "routine": "<T as Run>::run"} for i in range(2)]
 wait = {"waiter": 0, "holder": 1, "object": 0, "kind": "mutex", "n": 1, "ns": 5000}
 figure = figures.waits_for({"threads": threads, "objects": [{"id": 0, "name": "lock", "type": "mutex"}], "waits_for": [wait]})
-print(*figure.data[0].node.label)
+print(*figure["data"][0]["node"]["label"])
 EOF2
 check "the graph of waits: names of Rust's, which begin with '<'" matches "$("$PYSUBUTAI_PYTHON" graph.py 2>&1)" \
     '&lt;T as Run&gt;::run#1.* lock #0 &lt;T as Run&gt;::run#0'
