@@ -86,7 +86,7 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
         found.append(f"{count(limits['objects_shown'])} of {count(limits['objects'])} objects are shown, by waiting.")
     if len(analysis["threads"]) > figures.MAX_BARS:
         found.append(
-            f"The bars of the threads' times are of the {figures.MAX_BARS} that waited longest; the table has all threads."
+            f"The bars of threads' times are of the {figures.MAX_BARS} that waited longest; the table has all."
         )
     return found
 
