@@ -29,6 +29,16 @@ if no=$("$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/browser.py" 2>&1); then
 else
     skip "the page in a browser" "$no"
 fi
+cat >graph.py <<'EOF2'
+from subutai.report import figures
+
+threads = [{"id": i, "name": f"<T as Run>::run#{i}", "routine": "<T as Run>::run"} for i in range(2)]
+wait = {"waiter": 0, "holder": 1, "object": 0, "kind": "mutex", "n": 1, "ns": 5000}
+figure = figures.waits_for({"threads": threads, "objects": [{"id": 0, "name": "lock", "type": "mutex"}], "waits_for": [wait]})
+print(*figure["data"][0]["node"]["label"])
+EOF2
+check "the graph of waits: names of Rust's, which begin with '<'" matches "$("$PYSUBUTAI_PYTHON" graph.py 2>&1)" \
+    '&lt;T as Run&gt;::run#1.* lock #0 &lt;T as Run&gt;::run#0'
 size=$(stat -c %s all.sbt)
 head -c $((size / 2)) all.sbt >cut.sbt
 subutai report --html cut.html cut.sbt

@@ -383,6 +383,16 @@ static void alone(void) {
     compute(1000);
 }
 
+/* A thread that is joined, and nothing else. */
+static void *computing_thread(void *argument) {
+    compute(1000);
+    return argument;
+}
+
+static void alone_joined(void) {
+    run(1, computing_thread);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -403,7 +413,8 @@ int main(int argc, char **argv) {
                     {"idle-pool", idle_pool},
                     {"broadcast-storm", broadcast_storm},
                     {"known-times", known_times},
-                    {"alone", alone}};
+                    {"alone", alone},
+                    {"alone-joined", alone_joined}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();

@@ -155,6 +155,9 @@ check "text: at most 100 columns" is "$(awk 'length($0) > 100 && !/ try: /' <<<"
 check "text: the advice comes before the tables" matches "$out" $'\nAdvice\n 1\. \[hot-lock\] hot .*\nObjects\n'
 run env -i "$SUBUTAI" report hot-lock.sbt
 check "text needs no Python and no environment" matches "$status $out" '^0 .*Advice'
+subutai record -o joins.sbt --engine glibc -- "$DISEASE" alone-joined
+subutai report joins.sbt
+check "text: no table without a row" is "$(grep -c 'waited for which' <<<"$out")" 0
 subutai report --text hot-lock.sbt idle-pool.sbt
 check "two files: a page each, and a table" matches "$out" \
     $'Advice.*----.*Advice.*\nfile .*\nhot-lock\.sbt .* hot-lock hot\nidle-pool\.sbt .* idle work_there$'

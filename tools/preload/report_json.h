@@ -45,6 +45,16 @@ static inline unsigned doc_most(const struct doc *d, size_t n) {
     return n < d->page->top ? (unsigned)n : d->page->top;
 }
 
+/* A member with all that is known of a histogram. */
+void doc_histogram(struct doc *d, const char *key, const struct rep_histogram *h);
+
+/* An element of "objects"; the members "groups", "sites"; "waits_for", "site_waits", "chains"; "convoys", "lock_order",
+ * "barriers", "tasks". */
+void report_json_object(struct doc *d, uint32_t number);
+void report_json_groups(struct doc *d);
+void report_json_sites(struct doc *d);
+void report_json_waits(struct doc *d);
+void report_json_patterns(struct doc *d);
 /* The member "critical_path". */
 void report_json_path(struct doc *d);
 

@@ -251,7 +251,7 @@ def waits_for(analysis: Analysis) -> Figure | None:
     sankey = go.Sankey(
         arrangement="snap",
         node={
-            "label": [plain(shortened(node.lstrip("<>") if node not in kept else node)) for node in nodes],
+            "label": [plain(shortened(node if node in kept else node[1:])) for node in nodes],
             "color": ["#5a5a5a" if node not in kept else "#762a83" for node in nodes],
             "customdata": [kept.get(node) for node in nodes],
             "pad": 14,

@@ -85,7 +85,9 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
     if limits["objects_shown"] < limits["objects"]:
         found.append(f"{count(limits['objects_shown'])} of {count(limits['objects'])} objects are shown, by waiting.")
     if len(analysis["threads"]) > figures.MAX_BARS:
-        found.append(f"The picture of threads shows the {figures.MAX_BARS} that waited longest; the table has all.")
+        found.append(
+            f"The bars of threads' times are of the {figures.MAX_BARS} that waited longest; the table has all."
+        )
     return found
 
 

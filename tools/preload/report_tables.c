@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tables of the text. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "report_text.h"
+
+enum { NAME_WIDTH = 30, CLASS_WIDTH = 38, PLACE_WIDTH = 26 };
+
+static void critical_path(const struct text *t) {
+    const struct rep_path *p = &t->r->path;
+    char total[32];
+    double ns = (double)p->ns;
+    text_heading(t, "Critical path");
+    char *line =
+        cmd_format("%s: %.1f %% work outside of locks, %.1f %% with a lock held, %.1f %% wake-ups and hand-overs, "
+                   "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor",
+                   format_ns(total, ns), text_percent((double)p->work_ns, ns), text_percent((double)p->held_ns, ns),
+                   text_percent((double)p->wakeup_ns, ns), text_percent((double)p->waiting_ns, ns),
+                   text_percent((double)p->calls_ns, ns), text_percent((double)p->off_cpu_ns, ns));
+    text_paragraph(t->out, "  ", line);
+    free(line);
+}
+
+static void object_row(const struct text *t, struct table *table, const struct report_row *row) {
+    const struct rep_object *o = &t->r->objects[row->object];
+    const struct rep_detail *d = !row->is_class && o->detail != REP_NONE ? &t->r->details[o->detail] : NULL;
+    char *name = report_row_name(t->page, row);
+    text_name(table, name, row->is_class ? CLASS_WIDTH : NAME_WIDTH);
+    free(name);
+    table_add(table, "%ju", (uintmax_t)row->n);
+    table_add(table, "%ju", (uintmax_t)row->n_contended);
+    text_ns(table, (double)row->wait_ns);
+    text_ns(table, row->n_contended > 0 ? (double)row->wait_ns / (double)row->n_contended : (double)NAN);
+    text_ns(table, d != NULL && d->wait.n > 0 ? rep_histogram_quantile(&d->wait, 0.99) : (double)NAN);
+    text_ns(table, row->hold_n > 0 ? (double)row->hold_ns : (double)NAN);
+    text_ns(table, row->hold_n > 0 ? (double)row->hold_ns / (double)row->hold_n : (double)NAN);
+    text_ns(table, d != NULL && row->hold_n > 0 ? rep_histogram_quantile(&d->hold, 0.99) : (double)NAN);
+    table_add(table, "%.1f %%", text_percent((double)row->path_ns, (double)t->r->path.ns));
+}
+
+/* What to type for a lock of the table that has another name in its file. */
+static void names_to_type(const struct text *t, const struct report_row *row) {
+    const char *symbol = names_delegated(t->page->names, row->object),
+               *name = names_object(t->page->names, row->object);
+    if (row->is_class || symbol == NULL || names_symbol(t->page->names, row->object) == NULL ||
+        strcmp(symbol, name) == 0)
+        return;
+    char *line = cmd_format("%s: --delegate calls it %s", name, symbol);
+    text_paragraph(t->out, "  ", line);
+    free(line);
+}
+
+static void objects(const struct text *t) {
+    uint32_t n;
+    struct report_row *rows = report_rows(t->page, &n);
+    struct table table = {.n_columns = 10, .alignment = "lrrrrrrrrr"};
+    static const char *const headings[] = {"object", "used",      "waited", "wait, sum", "mean",
+                                           "p99",    "hold, sum", "mean",   "p99",       "path"};
+    for (size_t i = 0; n > 0 && i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (uint32_t i = 0; i < text_most(t, n); i++)
+        object_row(t, &table, &rows[i]);
+    if (n > 0)
+        text_heading(t, "Objects");
+    table_print(&table, t->out);
+    for (uint32_t i = 0; i < text_most(t, n); i++)
+        names_to_type(t, &rows[i]);
+    free(rows);
+}
+
+/* Waits for the ends of threads are in the summary only. */
+static bool has_pairs(const struct rep_report *r) {
+    for (size_t i = 0; i < r->n_pairs; i++)
+        if (r->pairs[i].kind != REP_JOIN)
+            return true;
+    return false;
+}
+
+static void waits_for(const struct text *t) {
+    struct table table = {.n_columns = 6, .alignment = "llllrr"};
+    if (!has_pairs(t->r))
+        return;
+    text_heading(t, "Which thread waited for which");
+    static const char *const headings[] = {"waiter", "for", "at", "kind", "times", "sum"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (size_t i = 0, rows = 0; i < t->r->n_pairs && rows < t->page->top; i++) {
+        const struct rep_pair *p = &t->r->pairs[i];
+        if (p->kind == REP_JOIN)
+            continue;
+        rows++;
+        text_name(&table, names_thread(t->page->names, p->waiter), 18);
+        text_name(&table, p->holder != REP_NONE ? names_thread(t->page->names, p->holder) : "?", 18);
+        text_name(&table, names_object(t->page->names, p->object), NAME_WIDTH);
+        table_add(&table, "%s", rep_kind_name(p->kind));
+        table_add(&table, "%ju", (uintmax_t)p->sum.n);
+        text_ns(&table, (double)p->sum.ns);
+    }
+    table_print(&table, t->out);
+}
+
+static void site_waits(const struct text *t) {
+    struct table table = {.n_columns = 5, .alignment = "lllrr"};
+    if (!has_pairs(t->r))
+        return;
+    text_heading(t, "Which place waited for which");
+    static const char *const headings[] = {"waits at", "for the one at", "object", "times", "sum"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (size_t i = 0, rows = 0; i < t->r->n_site_pairs && rows < t->page->top; i++) {
+        const struct rep_site_pair *p = &t->r->site_pairs[i];
+        if (p->kind == REP_JOIN)
+            continue;
+        rows++;
+        text_name(&table, names_place(t->page->names, p->waiter_site), PLACE_WIDTH);
+        text_name(&table, names_place(t->page->names, p->holder_site), PLACE_WIDTH);
+        text_name(&table, names_object(t->page->names, p->object), PLACE_WIDTH);
+        table_add(&table, "%ju", (uintmax_t)p->sum.n);
+        text_ns(&table, (double)p->sum.ns);
+    }
+    table_print(&table, t->out);
+}
+
+static void chains(const struct text *t) {
+    if (t->r->n_chains == 0)
+        return;
+    text_heading(t, "Chains: a thread waited for one that waited itself");
+    for (unsigned i = 0; i < text_most(t, t->r->n_chains); i++) {
+        const struct rep_chain *c = &t->r->chains[i];
+        char ns[32], *line = cmd_format("%s", format_ns(ns, (double)c->sum.ns));
+        for (unsigned k = 0; k < c->n_links; k++) {
+            char *longer = cmd_format("%s%s %s", line, k == 0 ? "," : " <-",
+                                      c->link[k].object != REP_NONE ? names_object(t->page->names, c->link[k].object)
+                                                                    : rep_kind_name(c->link[k].kind));
+            free(line);
+            line = longer;
+        }
+        text_paragraph(t->out, "  ", line);
+        free(line);
+    }
+}
+
+static void tasks(const struct text *t) {
+    struct table table = {.n_columns = 5, .alignment = "lrrrr"};
+    static const char *const headings[] = {"task", "times", "sum", "mean", "max"};
+    if (t->r->n_tasks == 0)
+        return;
+    text_heading(t, "Tasks, by their functions");
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (unsigned i = 0; i < text_most(t, t->r->n_tasks); i++) {
+        const struct rep_task *task = &t->r->tasks[i];
+        text_name(&table, names_place(t->page->names, task->site), PLACE_WIDTH);
+        table_add(&table, "%ju", (uintmax_t)task->sum.n);
+        text_ns(&table, (double)task->sum.ns);
+        text_ns(&table, (double)task->sum.ns / (double)task->sum.n);
+        text_ns(&table, (double)task->max_ns);
+    }
+    table_print(&table, t->out);
+}
+
+static void barriers(const struct text *t) {
+    struct table table = {.n_columns = 7, .alignment = "lrrrrrl"};
+    bool any = false;
+    static const char *const headings[] = {"barrier",     "threads",         "rounds",         "imbalance",
+                                           "of the time", "release, median", "last most often"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (uint32_t i = 0; i < t->r->n_details; i++) {
+        const struct rep_barrier *b = t->r->details[i].barrier;
+        const struct rep_barrier_thread *last = NULL;
+        if (b == NULL || b->n_generations == 0)
+            continue;
+        any = true;
+        for (uint32_t k = 0; k < b->n_threads; k++)
+            if (last == NULL || b->threads[k].n_last > last->n_last)
+                last = &b->threads[k];
+        text_name(&table, names_object(t->page->names, b->object), PLACE_WIDTH);
+        table_add(&table, "%u", b->count);
+        table_add(&table, "%ju", (uintmax_t)b->n_generations);
+        text_ns(&table, rep_histogram_mean(&b->imbalance));
+        table_add(&table, "%.1f %%", text_percent((double)b->imbalance.ns, (double)t->r->path.ns));
+        text_ns(&table, rep_histogram_quantile(&b->release, 0.5));
+        if (last != NULL)
+            table_add(&table, "%s (%.0f %%)", names_thread(t->page->names, last->thread),
+                      text_percent((double)last->n_last, (double)b->n_generations));
+        else
+            table_add(&table, "-");
+    }
+    if (any)
+        text_heading(t, "Barriers");
+    if (any)
+        table_print(&table, t->out);
+}
+
+static void threads(const struct text *t) {
+    struct table table = {.n_columns = 7, .alignment = "lrrrrrr"};
+    uint32_t rows = 0;
+    text_heading(t, "Threads");
+    static const char *const headings[] = {"thread", "life", "work", "in sections", "contention", "idle", "path"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (uint32_t i = 0; i < t->r->info.n_threads && rows < t->page->top; i++) {
+        const struct rep_thread *thread = &t->r->threads[i];
+        double life = (double)thread->times.life_ns;
+        if (thread->n_events == 0)
+            continue;
+        rows++;
+        text_name(&table, names_thread(t->page->names, i), NAME_WIDTH);
+        text_ns(&table, life);
+        table_add(&table, "%.1f %%", text_percent((double)thread->times.cpu_ns, life));
+        table_add(&table, "%.1f %%", text_percent((double)thread->times.sections.ns, life));
+        table_add(&table, "%.1f %%", text_percent((double)rep_contention_ns(&thread->times), life));
+        table_add(&table, "%.1f %%", text_percent((double)thread->times.idle_ns, life));
+        table_add(&table, "%.1f %%", text_percent((double)thread->path_ns, (double)t->r->path.ns));
+    }
+    table_print(&table, t->out);
+    if (rows < t->r->n_live)
+        fprintf(t->out, "and %u more (--top)\n", t->r->n_live - rows);
+}
+
+static void order_stack(const struct text *t, const struct rep_order *o) {
+    char *stack = names_stack(t->page->names, o->stack, NAMES_MOST_FRAMES);
+    if (stack == NULL)
+        return;
+    char *line = cmd_format("%s and then %s, by %s: %s", names_object(t->page->names, o->held),
+                            names_object(t->page->names, o->taken), names_thread(t->page->names, o->thread), stack);
+    text_paragraph(t->out, "    ", line);
+    free(line);
+    free(stack);
+}
+
+static void lock_order(const struct text *t) {
+    bool has_stacks = false;
+    for (unsigned k = 0; t->r->n_circles > 0 && k < t->r->circles[0].n; k++)
+        has_stacks |= t->r->circles[0].order[k]->stack != 0;
+    if (t->r->n_circles < 2 && !has_stacks) /* the first one is in the advice */
+        return;
+    text_heading(t, "Locks taken in different orders");
+    for (unsigned i = 0; i < text_most(t, t->r->n_circles); i++) {
+        const struct rep_circle *c = &t->r->circles[i];
+        char *line = cmd_format("%s", names_object(t->page->names, c->order[0]->held));
+        for (unsigned k = 0; k < c->n; k++) {
+            char *longer = cmd_format("%s -> %s (%s)", line, names_object(t->page->names, c->order[k]->taken),
+                                      names_place(t->page->names, c->order[k]->taken_site));
+            free(line);
+            line = longer;
+        }
+        text_paragraph(t->out, "  ", line);
+        free(line);
+        for (unsigned k = 0; k < c->n; k++)
+            order_stack(t, c->order[k]);
+    }
+}
+
+void text_tables(const struct text *t) {
+    critical_path(t);
+    objects(t);
+    waits_for(t);
+    site_waits(t);
+    chains(t);
+    barriers(t);
+    tasks(t);
+    lock_order(t);
+    threads(t);
+}
