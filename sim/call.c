@@ -9,6 +9,7 @@
  */
 #include "call.h"
 
+#include "call_attempt.h"
 #include "call_cond.h"
 #include "core.h"
 #include "host_cond.h"
@@ -48,14 +49,6 @@ void sim_call_last(struct sim *sim, struct sim_thread *t) {
 
 static sim_then *after_failure(const struct sim_thread *t) {
     return t->event.result == ETIMEDOUT ? sim_call_last : sim_return;
-}
-
-/* An attempt without effect. */
-void sim_call_attempt(struct sim *sim, struct sim_thread *t, sim_then *then) {
-    if (sim_on_host(sim))
-        sim_host_touch(sim, t, t->object, sim->host->model.atomic_ns, then);
-    else
-        sim_software_try(sim, t, then);
 }
 
 /* A call that failed: an attempt, and the time for which it waited. */

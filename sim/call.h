@@ -9,7 +9,5 @@
 void sim_call_object(struct sim *sim, struct sim_thread *t);
 /* The call lasts as long as it did when it was recorded. */
 void sim_call_last(struct sim *sim, struct sim_thread *t);
-/* A call that has no effect: it costs an attempt. */
-void sim_call_attempt(struct sim *sim, struct sim_thread *t, sim_then *then);
 
 #endif

@@ -2,7 +2,7 @@
 /* Calls on conditions: which machine serves them, and waits that no signal ended. */
 #include "call_cond.h"
 
-#include "call.h"
+#include "call_attempt.h"
 #include "core.h"
 #include "host_cond.h"
 #include "host_sync.h"
