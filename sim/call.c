@@ -9,14 +9,14 @@
  */
 #include "call.h"
 
+#include "call_attempt.h"
+#include "call_cond.h"
 #include "core.h"
 #include "host_cond.h"
 #include "host_sync.h"
 #include "mutex.h"
-#include "owner.h"
 #include "page.h"
 #include "request.h"
-#include "request_cond.h"
 #include "return.h"
 #include "signals.h"
 #include "software.h"
@@ -51,18 +51,10 @@ static sim_then *after_failure(const struct sim_thread *t) {
     return t->event.result == ETIMEDOUT ? sim_call_last : sim_return;
 }
 
-/* An attempt without effect. */
-static void attempt(struct sim *sim, struct sim_thread *t, sim_then *then) {
-    if (sim_on_host(sim))
-        sim_host_touch(sim, t, t->object, sim->host->model.atomic_ns, then);
-    else
-        sim_software_try(sim, t, then);
-}
-
 /* A call that failed: an attempt, and the time for which it waited. */
 static void call_failed(struct sim *sim, struct sim_thread *t) {
     t->kind = SIM_TRYLOCK;
-    attempt(sim, t, after_failure(t));
+    sim_call_attempt(sim, t, after_failure(t));
 }
 
 /* Does the thread wait for the mutex by trylocks? Under waiting by switching the library expects that of each trylock.
@@ -109,82 +101,6 @@ static __attribute__((noinline)) void call_unlock(struct sim *sim, struct sim_th
     }
 }
 
-/* ---- conditions ---- */
-
-static void wait_ended(struct sim *sim, struct sim_thread *t) {
-    if (t->mutex != NULL)
-        sim_mutex_lock(sim, t, t->mutex, sim_return);
-    else
-        sim_return(sim, t);
-}
-
-/* The mutex has been released: for as long as the wait took until it timed out, or for a moment. */
-static void wait_without_signal(struct sim *sim, struct sim_thread *t) {
-    if (t->event.result == ETIMEDOUT) {
-        sim_core_wake_at(sim, t, sim_now(sim) + t->event.took_ns);
-        sim_core_wait(sim, t, SIM_WHY_TIME, wait_ended);
-    } else {
-        wait_ended(sim, t);
-    }
-}
-
-/* Has the wait been refused, before it touched the mutex? */
-static bool is_refused(const struct sbt_trace_event *event) {
-    return event->result == EINVAL || event->result == EPERM;
-}
-
-static void call_wait(struct sim *sim, struct sim_thread *t) {
-    struct sim_object *c = t->object, *m = NULL;
-    t->mutex = NULL;
-    if (is_refused(&t->event)) {
-        t->kind = SIM_COND_WAIT;
-        attempt(sim, t, sim_return);
-        return;
-    }
-    if (t->event.other != SBT_TRACE_NONE && (m = sim_page_object(sim, t->app, t->event.other)) == NULL)
-        return;
-    if (m != NULL &&
-        (m->owner != t ||
-         m->kind != SBT_TRACE_MUTEX)) { /* the lock may be in a block that a killed program has not written */
-        sim_deviates(sim, SIM_NOT_HELD);
-        m = NULL;
-    }
-    if (m != NULL) {
-        m->n_calls++;
-        if (sim->config.sync == SIM_GLIBC)
-            sim_owner_guards(m, c);
-    }
-    t->mutex = m;
-    t->order = t->event.relock;
-    t->awaited = t->event.order;
-    t->kind = SIM_COND_WAIT;
-    bool over = t->awaited != 0 && sim_signals_has(c, t->awaited);
-    if (over && !sim->config.recorded_order) {
-        t->kind = SIM_COND_SKIPPED;
-        if (m != NULL)
-            sim_owner_left_out(sim, m);
-        sim_return(sim, t);
-    } else if (over || t->awaited == 0) {
-        sim_mutex_unlock(sim, t, m, wait_without_signal);
-    } else if (sim_on_host(sim)) {
-        sim_host_cond_wait(sim, t);
-    } else if (m != NULL && sim_mutex_in_hardware(sim, m)) {
-        sim_request_cond_wait(sim, t);
-    } else {
-        sim_software_cond_wait(sim, t);
-    }
-}
-
-static void call_signal(struct sim *sim, struct sim_thread *t) {
-    t->kind = t->event.op == SBT_TRACE_COND_SIGNAL ? SIM_SIGNAL : SIM_BROADCAST;
-    if (sim_on_host(sim))
-        sim_host_cond_signal(sim, t);
-    else if (sim_sync_has_nis(sim->config.sync))
-        sim_request_cond_signal(sim, t);
-    else
-        sim_software_cond_signal(sim, t);
-}
-
 /* ---- futexes ---- */
 
 /*
@@ -197,7 +113,7 @@ static void call_futex_wait(struct sim *sim, struct sim_thread *t) {
     t->kind = SIM_FUTEX_WAIT;
     t->awaited = result == 0 || result == EAGAIN ? t->event.order : 0;
     if (t->awaited == 0 || sim_signals_has(t->object, t->awaited))
-        attempt(sim, t, after_failure(t));
+        sim_call_attempt(sim, t, after_failure(t));
     else if (sim_on_host(sim))
         sim_host_cond_wait(sim, t);
     else
@@ -218,7 +134,7 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
     struct sim_object *b = t->object;
     t->kind = SIM_BARRIER;
     if (t->event.result != 0) {
-        attempt(sim, t, sim_return);
+        sim_call_attempt(sim, t, sim_return);
         return;
     }
     if (!b->known && t->event.size != 0) {
@@ -226,7 +142,7 @@ static void call_barrier(struct sim *sim, struct sim_thread *t) {
         b->size = t->event.size;
     }
     if (!b->known && b->forgotten)
-        attempt(sim, t, sim_return); /* the barrier was destroyed, so in the trace all threads passed it */
+        sim_call_attempt(sim, t, sim_return); /* the barrier was destroyed, so in the trace all threads passed it */
     else if (!b->known || b->size == 0)
         unknown_wait(sim, t);
     else if (sim_on_host(sim))
@@ -362,11 +278,11 @@ static __attribute__((noinline)) void call_rarer(struct sim *sim, struct sim_thr
         call_destroy(sim, t);
         return;
     case SBT_TRACE_COND_WAIT:
-        call_wait(sim, t);
+        sim_call_wait(sim, t);
         return;
     case SBT_TRACE_COND_SIGNAL:
     case SBT_TRACE_COND_BROADCAST:
-        call_signal(sim, t);
+        sim_call_signal(sim, t);
         return;
     case SBT_TRACE_BARRIER_WAIT:
         call_barrier(sim, t);

@@ -46,8 +46,10 @@ struct sim_host_costs {
         double wait_changed_ns; /* FUTEX_WAIT on a word that has changed: returns at once */
         double sleep_ns;        /* CPU time of a FUTEX_WAIT that sleeps, without the switch: in, asleep, awake, out */
         double wake_busy_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU is the waker's */
-        double wake_idle_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
-        double wake_deep_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
+        double
+            wake_remote_ns;  /* FUTEX_WAKE, the waker's time: the sleeper's CPU, another one, computes on; 0: unknown */
+        double wake_idle_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
+        double wake_deep_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
         double
             latency_busy_ns; /* from the call of FUTEX_WAKE to the sleeper's return; its CPU, another one, computes */
         double latency_idle_ns; /* the same; as wake_idle_ns */

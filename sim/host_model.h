@@ -36,6 +36,7 @@ struct sim_host_model {
     uint32_t awake_ns;                   /* a woken thread's way out of the kernel */
     uint32_t futex_wake_ns;              /* a wake-up call, without the sleepers that it wakes */
     uint32_t wake_busy_ns;               /* the waker, for each sleeper with a busy core, */
+    uint32_t queue_lines_ns;             /* more where the lines of that core's run queue are not the waker's core's, */
     uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
     uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there; */
     uint32_t late_busy_ns;               /* a core with another thread, interrupted at the cost of wake_idle_ns */

@@ -81,6 +81,7 @@ void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thr
         sim_host_search_stop(sim, core);
     core->on = t;
     core->resched = core->preempts = core->woken = false;
+    core->queue_lines = core->number;
     core->from = sim_now(sim) + late;
     if (core->last != t->host.serial) {
         sim->summary.n_switches++;

@@ -9,6 +9,10 @@ static inline bool sim_on_host(const struct sim *sim) {
     return __builtin_expect(sim->host != NULL, 0);
 }
 
+static inline bool sim_host_is_glibc(const struct sim *sim) {
+    return sim->config.sync == SIM_GLIBC;
+}
+
 void sim_host_lock(struct sim *sim, struct sim_thread *t);   /* then t->locked */
 void sim_host_unlock(struct sim *sim, struct sim_thread *t); /* then t->unlocked */
 /*
@@ -30,5 +34,7 @@ void sim_host_sem_wake(struct sim *sim, struct sim_object *o);
 bool sim_host_pass(struct sim *sim, struct sim_thread *t);
 /* A call that does no more than that. */
 void sim_host_pay(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *then);
+/* Wake the first thread that sleeps at the object, if there is one; then t->unlocked. */
+void sim_host_wake_a_sleeper(struct sim *sim, struct sim_thread *t, struct sim_object *o);
 
 #endif

@@ -254,6 +254,32 @@ TEST(a_core_that_has_not_begun_is_not_interrupted_again) {
 }
 
 /*
+ * Two cores. Threads 1 and 2 wait on core 1, where thread 3 computes. Thread 0 wakes both, for 1 us each, and the first
+ * costs 2 us more: core 1 has changed to thread 3 since, and has the lines of its run queue. Then core 0 has them.
+ */
+TEST(a_run_queue_of_another_core_costs_its_lines_once) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
+    create(&b, 0, 1, 0);
+    create(&b, 0, 2, 10 * US);
+    create(&b, 0, 3, 10 * US);
+    for (uint32_t i = 0; i < 3; i++)
+        call(&b, i, SBT_TRACE_BARRIER_WAIT, 0, i == 0 ? 80 * US : 0);
+    for (uint32_t i = 1; i < 4; i++)
+        end(&b, i, i == 3 ? 20 * MS : 0);
+    join_all(&b, 4, 1 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.wake_busy_ns = 1 * US;
+    config.host.queue_lines_ns = 2 * US;
+    config.host.effects &= ~(uint32_t)SIM_HOST_PREEMPT; /* no interrupts */
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 4 * US);
+    config.host.effects &= ~(uint32_t)SIM_HOST_LINES;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 2 * US);
+}
+
+/*
  * Two cores. On core 1 thread 1 computes until thread 2 has it from 4 ms on, for 1 us: as thread 2 sleeps it has a
  * credit. Thread 0 wakes both there, thread 1 first. The core begins 5 us later, and chooses: thread 2 does not wait
  * for thread 1's slice.
@@ -316,6 +342,7 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.wait_changed_ns = 300;
     costs.kernel.wake_nobody_ns = 200;
     costs.kernel.wake_busy_ns = 900;
+    costs.kernel.wake_remote_ns = 2000;
     costs.kernel.wake_idle_ns = 6000;
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
@@ -331,10 +358,13 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.fall_asleep_ns, 100);
     ck_assert_uint_eq(model.awake_ns, 400);
     ck_assert_uint_eq(model.wake_busy_ns, 700);
+    ck_assert_uint_eq(model.queue_lines_ns, 1100);
     ck_assert_uint_eq(model.late_busy_ns, 12000 - 6000 - 400 - 600);
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);
     ck_assert_uint_eq(model.memory_share, 0);
+    costs.kernel.wake_remote_ns = 0; /* not known */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).queue_lines_ns, 0);
     costs.memory.all_bytes_per_ns = 19.5; /* by chance */
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);
 }

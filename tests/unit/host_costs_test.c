@@ -100,6 +100,19 @@ TEST(a_cache_level_may_be_absent) {
     ck_assert_double_eq(costs.caches.l3_bytes, 0);
 }
 
+/* Files that were written before this cost was measured: it is the first of a line, with the comma before it. */
+TEST(a_later_cost_may_be_missing) {
+    struct sim_host_costs costs;
+    char error[256] = "";
+    size_t n;
+    char *text = file_with(NULL, NULL, &n), *at = strstr(text, ",\n\"wake_remote_ns\""), *rest = strchr(at + 1, ',');
+    memmove(at, rest, strlen(rest) + 1);
+    ck_assert_msg(sim_host_costs_parse(text, strlen(text), &costs, error, sizeof error) == 0, "%s", error);
+    ck_assert_double_eq(costs.kernel.wake_remote_ns, 0);
+    ck_assert(costs.kernel.wake_idle_ns > 0);
+    free(text);
+}
+
 TEST(nonsense_in_a_number) {
     ck_refuses_value("glibc.mutex_ns", "-3", "'glibc.mutex_ns' is -3 (legal: 0.001 to 1e+09)");
     ck_refuses_value("glibc.mutex_ns", "0", "'glibc.mutex_ns' is 0 (legal: 0.001 to 1e+09)");
