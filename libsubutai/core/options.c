@@ -18,7 +18,7 @@ static const char *const engine_help[] = {
 };
 static const char *const wait_names[] = {"auto", "adaptive", "switch", "switch!", "turns!", NULL};
 static const char *const wait_help[] = {
-    "adaptively, and by switching while that gets more done (engine direct)",
+    "adaptively, and by switching while that gets more done (engines direct and det)",
     "a moment awake, then asleep in the kernel",
     "by switching to another thread of the process, if that is known to be safe for the program",
     "the same, also if it is not",

@@ -122,6 +122,8 @@ struct sbt_engine {
     /* NULL: operations are made as they come. */
     const struct sbt_order *order;
 
+    /* With `--wait auto` the program is switched while that gets more done (switch/pays.h). */
+    bool weighs_switching;
     /* Why fibers cannot be switched with these options; NULL: they can. The pointer may be NULL too. */
     const char *(*why_not_switched)(const struct sbt_options *options);
     /* The value of sbt_switch_idle_work; may be NULL. */

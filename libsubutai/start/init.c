@@ -105,7 +105,7 @@ static void report_idle_options(void) {
 
 static void want_switching(const struct sbt_engine *engine) {
     uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
-    if (wait == SBT_WAIT_ADAPTIVE || (wait == SBT_WAIT_AUTO && engine != sbt_engine_table[SBT_ENGINE_DIRECT]))
+    if (wait == SBT_WAIT_ADAPTIVE || (wait == SBT_WAIT_AUTO && !engine->weighs_switching))
         return;
     const char *why = engine->why_not_switched != NULL ? engine->why_not_switched(&sbt_options) : NULL;
     if (why != NULL) {
@@ -115,6 +115,7 @@ static void want_switching(const struct sbt_engine *engine) {
         return;
     }
     sbt_switch_is_needed = sbt_options.given[SBT_OPT_DELEGATE];
+    sbt_switch_starts_early = engine->order != NULL;
     sbt_switch_idle_work = engine->idle_work;
     sbt_switch_each_look = engine->each_look;
     sbt_switch_yield_to_kernel = sbt_wait_offer;

@@ -166,8 +166,8 @@ void sbt_switch_tell_progress(void) {
  * the program may not be switched, or carriers cannot be created.
  */
 static bool begin(struct sbt_switch_state *s, struct watch *w) {
-    bool pins_main;
-    const char *why = sbt_switch_judge(&pins_main);
+    bool pins_main = false, has_carriers = __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE) != 0; /* it is judged then */
+    const char *why = has_carriers ? NULL : sbt_switch_judge(&pins_main);
     struct sbt_fiber *f = pins_main && s->main_thread != 0 ? sbt_pool_find(s->main_thread, 0) : NULL;
     if (f != NULL)
         __atomic_fetch_or(&f->pinned, SBT_PIN_ITSELF, __ATOMIC_RELAXED);

@@ -129,6 +129,17 @@ static bool is_of_process(uint32_t tid) {
     return sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), tid, 0) == 0;
 }
 
+uint32_t sbt_switch_runs_on(uint32_t home_tid) {
+    const struct sbt_switch_state *s = SBT_SWITCH;
+    const struct sbt_fiber *f = sbt_pool_find(0, home_tid);
+    if (f == NULL || __atomic_load_n(&f->away, __ATOMIC_RELAXED) == 0)
+        return home_tid;
+    for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++)
+        if (__atomic_load_n(&s->carrier[i].current, __ATOMIC_RELAXED) == f)
+            return __atomic_load_n(&s->carrier[i].tid, __ATOMIC_RELAXED);
+    return 0;
+}
+
 /*
  * A thread that is not known may not have begun: then it must get no fiber. A fiber that is away is brought home, as
  * for a signal: it may compute for long before it waits.

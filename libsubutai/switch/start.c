@@ -38,6 +38,7 @@ bool (*sbt_switch_idle_work)(void);
 void (*sbt_switch_each_look)(const struct sbt_switch_look *look);
 bool sbt_switch_insisted;
 bool sbt_switch_is_needed;
+bool sbt_switch_starts_early;
 bool sbt_switch_weighs;
 enum sbt_switch_want sbt_switch_how;
 static bool wiped; /* the kernel wipes the state in forked children */
@@ -276,14 +277,13 @@ static const char *start(struct sbt_switch_state *s) {
     if (!sbt_pool_start())
         return "there is no address space for fibers";
     s->main_mask = sbt_mask_set(NULL) & ~sbt_recall_signals;
-    if (sbt_switch_weighs) {
-        s->all_pinned = 1;
+    s->all_pinned = sbt_switch_weighs;
+    if (sbt_switch_weighs && !sbt_switch_starts_early)
         return NULL;
-    }
     uint64_t before = block_all();
-    const char *why = !sbt_switch_start_carriers() ? "the carrier threads cannot be created"
-                      : !start_monitor(s)          ? "the monitor thread cannot be created"
-                                                   : NULL;
+    const char *why = !sbt_switch_start_carriers()              ? "the carrier threads cannot be created"
+                      : !sbt_switch_weighs && !start_monitor(s) ? "the monitor thread cannot be created"
+                                                                : NULL;
     sbt_mask_set(&before);
     if (why != NULL)
         quit(s);
@@ -345,7 +345,7 @@ const char *sbt_switch_judge(bool *pins_main) {
  * none will be: there may never be such a sign.
  */
 static bool is_judged_now(void) {
-    return !sbt_switch_weighs || sbt_switch_is_needed || sbt_eligibility_knows_reason();
+    return !sbt_switch_weighs || sbt_switch_starts_early || sbt_switch_is_needed || sbt_eligibility_knows_reason();
 }
 
 static void decide(struct sbt_switch_state *s) {

@@ -59,6 +59,13 @@ enum sbt_switch_want {
 };
 
 /*
+ * The carriers start before the program's first thread, although it is found out later whether switching pays: by a
+ * thread of the program. A creation allocates memory, and the allocator may lock: what the monitor locks comes at a
+ * point that the clock decides. Set as the above.
+ */
+extern bool sbt_switch_starts_early;
+
+/*
  * The engine's function that a carrier calls while it has nothing to run; NULL: none. True: there was something to do.
  * It blocks for no longer than a lock call of the engine does. Set once at start-up.
  */
@@ -170,6 +177,12 @@ void sbt_pin_thread(pthread_t thread);
  * carrier's. 0: the caller is on its own kernel thread, and the kernel knows best.
  */
 uint32_t sbt_switch_home_tid(void);
+
+/*
+ * The kernel id of the kernel thread on which the thread of that kernel id runs now: its own; or a carrier's, if its
+ * fiber is away from home. 0: the fiber does not run. The answer may be old when it comes.
+ */
+uint32_t sbt_switch_runs_on(uint32_t home_tid);
 
 /*
  * Does a fiber with an alternate signal stack of these flags and this size find one as good on a carrier? If not, it

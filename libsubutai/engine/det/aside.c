@@ -48,7 +48,7 @@ void det_adopt(uint32_t number) {
     det_self.in_pcs = 0;
     det_self.generation = det_round->generation;
     __atomic_store_n(&det_round->thread[number].in_op, &det_self.in_op, __ATOMIC_RELEASE);
-    __atomic_store_n(&det_round->thread[number].tid, sbt_switch_wanted ? 0 : sbt_thread_tid(), __ATOMIC_RELAXED);
+    __atomic_store_n(&det_round->thread[number].tid, sbt_thread_tid(), __ATOMIC_RELAXED);
 }
 
 void det_adopt_unknown(uint32_t number, bool is_detached) {

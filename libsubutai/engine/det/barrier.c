@@ -18,8 +18,7 @@ int det_barrier_wait(pthread_barrier_t *b) {
     int r = 0;
     if (!det_has_turn() && det_offer(DET_BARRIER, b, &r))
         return r;
-    det_take(DET_BARRIER);
-    det_object(&bx->hw_id);
+    det_take_object(DET_BARRIER, &bx->hw_id);
     if (++bx->rounds == bx->count) {
         bx->rounds = 0;
         det_release(b);

@@ -135,10 +135,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     return reason;
 }
 
-uint32_t det_wake(const void *key, uint32_t n) {
+SBT_NOINLINE uint32_t det_wake_waiters(const void *key, uint32_t n) {
     struct det_round *r = det_round;
-    if (det_nobody_waits(key))
-        return 0;
     sbt_lock_take(&r->lock);
     n = turn_wake(&r->turn, (uintptr_t)key, n);
     sbt_lock_drop(&r->lock);

@@ -10,6 +10,10 @@ static void object(struct sbt_cond *cx) {
     det_object(&cx->hw_id);
 }
 
+static inline void take(enum det_op op, struct sbt_cond *cx) {
+    det_take_object(op, &cx->hw_id);
+}
+
 int det_cond_destroy(pthread_cond_t *c) {
     (void)c;
     return 0;
@@ -68,16 +72,14 @@ int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released relea
 }
 
 int det_cond_signal(pthread_cond_t *c) {
-    det_take(DET_COND_SIGNAL);
-    object(sbt_cond_of(c));
+    take(DET_COND_SIGNAL, sbt_cond_of(c));
     det_wake(c, 1);
     det_pass();
     return 0;
 }
 
 int det_cond_broadcast(pthread_cond_t *c) {
-    det_take(DET_COND_BROADCAST);
-    object(sbt_cond_of(c));
+    take(DET_COND_BROADCAST, sbt_cond_of(c));
     det_wake(c, UINT32_MAX);
     det_pass();
     return 0;

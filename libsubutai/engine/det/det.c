@@ -82,15 +82,16 @@ static void hex_of(char text[17], uint64_t u) {
 
 /*
  * Until the caller has the turn, so that no other thread goes on: where the process ends is part of the schedule. For
- * as long as a stall at most: the process must end even if another thread keeps the turn. A fiber does not wait: it
- * would keep its carrier from the others.
+ * as long as a stall at most: the process must end even if another thread keeps the turn. A fiber lets the others run:
+ * it would keep its carrier from them.
  */
 static void await_turn(void) {
     const uint64_t end = sbt_now_ns() + DET_STALL_NS;
-    if (sbt_switch_wanted || det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
+    if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
         return;
     while (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number && sbt_now_ns() < end)
-        sbt_pause_ns(END_PAUSE_NS);
+        if (!sbt_switch_yield(false))
+            sbt_pause_ns(END_PAUSE_NS);
 }
 
 /* Of `told`. */
@@ -188,6 +189,7 @@ const struct sbt_engine sbt_engine_det = {
     .stop = stop,
     .fork_child = fork_child,
     .order = &order,
+    .weighs_switching = true,
     SBT_MUTEXES_OF(det),
     SBT_CONDS_OF(det),
     SBT_BARRIERS_OF(det),

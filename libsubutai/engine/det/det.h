@@ -67,14 +67,17 @@ static inline void det_get(void) {
  * another one has the turn already, and does not pass it: an allocator's locks in the C library's pthread_create, the
  * locks that handlers of fork take.
  */
-static inline void det_take(enum det_op op) {
-    struct det_round *r = det_round;
+static inline void det_begin_op(void) {
     sbt_handlers_hold();
     if (SBT_UNLIKELY(det_in_operation()))
         det_self.n_inner++;
     else
         det_get();
-    r->n_ops++;
+    det_round->n_ops++;
+}
+static inline void det_take(enum det_op op) {
+    det_begin_op();
+    struct det_round *r = det_round;
     r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
     if (det_is_watched())
         det_watch_op(op);
@@ -91,6 +94,21 @@ static inline void det_object(uint32_t *number) {
     r->hash = schedule_hash_object(r->hash, *number);
     if (SBT_UNLIKELY(__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED)))
         det_schedule_object(*number);
+}
+
+/*
+ * det_take and det_object. The hash is read and written once: all operations are a chain through that word, and its way
+ * through memory is half of what an operation takes of a thread that has the turn.
+ */
+void det_take_object_slow(enum det_op op, uint32_t *number);
+static inline void det_take_object(enum det_op op, uint32_t *number) {
+    det_begin_op();
+    struct det_round *r = det_round;
+    if (det_is_watched() || SBT_UNLIKELY(*number == 0)) {
+        det_take_object_slow(op, number);
+        return;
+    }
+    r->hash = schedule_hash_object(schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op), *number);
 }
 
 /* The thread that the operation is about. */
@@ -173,13 +191,16 @@ bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t gene
 /* With the turn, at the end of a wait of a thread with asynchronous cancellation, which was deferred meanwhile. */
 void det_be_asynchronous_again(void);
 
-/* The caller has the turn. How many were woken. */
-uint32_t det_wake(const void *key, uint32_t n);
-uint32_t det_waiting(const void *key, uint8_t tag);
 /* The caller has the turn: only its holder adds to a queue. */
 static inline bool det_nobody_waits(const void *key) {
     return __atomic_load_n(&det_round->turn.queue[turn_queue_of((uintptr_t)key)].first, __ATOMIC_RELAXED) == 0;
 }
+/* The caller has the turn. How many were woken. */
+uint32_t det_wake_waiters(const void *key, uint32_t n);
+static inline uint32_t det_wake(const void *key, uint32_t n) {
+    return SBT_LIKELY(det_nobody_waits(key)) ? 0 : det_wake_waiters(key, n);
+}
+uint32_t det_waiting(const void *key, uint8_t tag);
 
 /* The calling thread's number is `number` from now on. */
 void det_adopt(uint32_t number);

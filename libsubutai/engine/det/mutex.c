@@ -5,15 +5,16 @@
 #include "core/object.h"
 #include "engine/det/det.h"
 
-static void object(struct sbt_mutex *mx) {
-    det_object(&mx->hw_id);
+static inline void take(enum det_op op, struct sbt_mutex *mx) {
+    det_take_object(op, &mx->hw_id);
 }
 
 int det_mutex_destroy(pthread_mutex_t *m) {
     return sbt_mutex_of(m)->state != 0 ? EBUSY : 0;
 }
 
-static int acquire(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+/* Apart from acquire, so that this saves the registers that it needs. */
+static SBT_NOINLINE int wait_and_acquire(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     while (mx->state != 0) {
         int r = sbt_deadline_check(deadline);
@@ -22,6 +23,14 @@ static int acquire(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
         if (det_block(m, &(struct det_wait){.deadline = deadline}) == TURN_TIMED_OUT && mx->state != 0)
             return ETIMEDOUT;
     }
+    mx->state = 1;
+    return 0;
+}
+
+static inline int acquire(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    if (SBT_UNLIKELY(mx->state != 0))
+        return wait_and_acquire(m, deadline);
     mx->state = 1;
     return 0;
 }
@@ -73,8 +82,7 @@ void det_mutex_forked(void) {
 int det_mutex_lock(pthread_mutex_t *m) {
     if (SBT_UNLIKELY(det_self.unwinds))
         return lock_within(m);
-    det_take(DET_MUTEX_LOCK);
-    object(sbt_mutex_of(m));
+    take(DET_MUTEX_LOCK, sbt_mutex_of(m));
     acquire(m, NULL);
     det_pass();
     return 0;
@@ -83,8 +91,7 @@ int det_mutex_lock(pthread_mutex_t *m) {
 int det_mutex_timedlock(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     if (SBT_UNLIKELY(det_self.unwinds))
         return lock_within(m);
-    det_take(DET_MUTEX_LOCK);
-    object(sbt_mutex_of(m));
+    take(DET_MUTEX_LOCK, sbt_mutex_of(m));
     int r = acquire(m, deadline);
     det_pass();
     return r;
@@ -94,8 +101,7 @@ int det_mutex_trylock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
     if (SBT_UNLIKELY(det_self.unwinds))
         return lock_within(m);
-    det_take(DET_MUTEX_TRYLOCK);
-    object(mx);
+    take(DET_MUTEX_TRYLOCK, mx);
     int r = mx->state != 0 ? EBUSY : 0;
     mx->state = 1;
     det_pass();
@@ -105,8 +111,7 @@ int det_mutex_trylock(pthread_mutex_t *m) {
 int det_mutex_unlock(pthread_mutex_t *m) {
     if (SBT_UNLIKELY(det_self.unwinds))
         return unlock_within();
-    det_take(DET_MUTEX_UNLOCK);
-    object(sbt_mutex_of(m));
+    take(DET_MUTEX_UNLOCK, sbt_mutex_of(m));
     det_mutex_release(m);
     det_pass();
     return 0;

@@ -84,7 +84,7 @@ struct det_round {
         uint32_t generation; /* of the round in which the creator made this record */
         uint32_t is_new;     /* 1: its creation is under way, and it cannot have the turn; atomic */
         const uint32_t *in_op; /* the thread's det_self.in_op; NULL: it has not begun; atomic */
-        uint32_t tid;          /* its kernel thread, where that is one and the same; 0: not known; atomic */
+        uint32_t tid;          /* the kernel thread that was created with it; 0: not known; atomic */
         uint32_t release;      /* enum det_release; atomic */
         uint64_t released_ns;  /* logical time then; written before `release` */
         struct det_offer {

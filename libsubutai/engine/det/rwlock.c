@@ -7,8 +7,8 @@
 
 enum { READER = 1, WRITER = 2 }; /* bits of a wait, for turn_wake_bits, and its tag */
 
-static void object(struct sbt_rwlock *lx) {
-    det_object(&lx->unused);
+static inline void take(enum det_op op, struct sbt_rwlock *lx) {
+    det_take_object(op, &lx->unused);
 }
 
 int det_rwlock_destroy(pthread_rwlock_t *l) {
@@ -85,8 +85,7 @@ static int wait_until(pthread_rwlock_t *l, bool (*may)(pthread_rwlock_t *), uint
 
 int det_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    det_take(DET_READ_LOCK);
-    object(lx);
+    take(DET_READ_LOCK, lx);
     int r = lx->state == UINT32_MAX ? EAGAIN : wait_until(l, may_read, READER, deadline);
     det_pass();
     return r;
@@ -94,8 +93,7 @@ int det_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) 
 
 int det_rwlock_tryrdlock(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    det_take(DET_READ_TRYLOCK);
-    object(lx);
+    take(DET_READ_TRYLOCK, lx);
     int r = lx->state == UINT32_MAX ? EAGAIN : may_read(l) ? 0 : EBUSY;
     if (r == 0)
         lx->state++;
@@ -104,8 +102,7 @@ int det_rwlock_tryrdlock(pthread_rwlock_t *l) {
 }
 
 int det_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
-    det_take(DET_WRITE_LOCK);
-    object(sbt_rwlock_of(l));
+    take(DET_WRITE_LOCK, sbt_rwlock_of(l));
     int r = wait_until(l, may_write, WRITER, deadline);
     det_pass();
     return r;
@@ -113,8 +110,7 @@ int det_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) 
 
 int det_rwlock_trywrlock(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    det_take(DET_WRITE_TRYLOCK);
-    object(lx);
+    take(DET_WRITE_TRYLOCK, lx);
     int r = may_write(l) ? 0 : EBUSY;
     if (r == 0)
         __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
@@ -124,8 +120,7 @@ int det_rwlock_trywrlock(pthread_rwlock_t *l) {
 
 int det_rwlock_unlock(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    det_take(DET_RWLOCK_UNLOCK);
-    object(lx);
+    take(DET_RWLOCK_UNLOCK, lx);
     if (lx->writer != 0)
         __atomic_store_n(&lx->writer, 0, __ATOMIC_RELAXED);
     else if (lx->state > 0)

@@ -10,6 +10,10 @@ static void object(struct sbt_sem *sx) {
     det_object(&sx->unused);
 }
 
+static inline void take(enum det_op op, struct sbt_sem *sx) {
+    det_take_object(op, &sx->unused);
+}
+
 int det_sem_init(sem_t *s, unsigned value) {
     *sbt_sem_of(s) = (struct sbt_sem){.value_and_waiters = value};
     return 0;
@@ -45,8 +49,7 @@ int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline) {
 
 int det_sem_trywait(sem_t *s) {
     struct sbt_sem *sx = sbt_sem_of(s);
-    det_take(DET_SEM_TRYWAIT);
-    object(sx);
+    take(DET_SEM_TRYWAIT, sx);
     int r = sx->value_and_waiters != 0 ? 0 : EAGAIN;
     if (r == 0)
         sx->value_and_waiters--;
@@ -56,8 +59,7 @@ int det_sem_trywait(sem_t *s) {
 
 int det_sem_post(sem_t *s) {
     struct sbt_sem *sx = sbt_sem_of(s);
-    det_take(DET_SEM_POST);
-    object(sx);
+    take(DET_SEM_POST, sx);
     int r = sx->value_and_waiters >= SEM_VALUE_MAX ? EOVERFLOW : 0;
     if (r == 0) {
         sx->value_and_waiters++;
@@ -69,8 +71,7 @@ int det_sem_post(sem_t *s) {
 
 int det_sem_getvalue(sem_t *s, int *value) {
     struct sbt_sem *sx = sbt_sem_of(s);
-    det_take(DET_SEM_TRYWAIT);
-    object(sx);
+    take(DET_SEM_TRYWAIT, sx);
     *value = (int)sx->value_and_waiters;
     det_pass();
     return 0;

@@ -18,6 +18,7 @@
 #include "engine/det/det.h"
 #include "os/fence.h"
 #include "os/proc.h"
+#include "switch/switch.h"
 
 static bool has_told;
 
@@ -63,8 +64,9 @@ static bool expel(uint32_t holder, bool sleeps) {
 /* It is in no wait of ours. */
 static bool sleeps_in_kernel(uint32_t holder) {
     const struct det_thread *thread = &det_round->thread[holder];
-    uint32_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
-    return tid != 0 && __atomic_load_n(&thread->waits, __ATOMIC_RELAXED) == 0 && sbt_proc_state(tid) == 'S';
+    uint32_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED), on = tid != 0 ? sbt_switch_runs_on(tid) : 0;
+    return on != 0 && __atomic_load_n(&thread->waits, __ATOMIC_RELAXED) == 0 && sbt_proc_state(on) == 'S' &&
+           sbt_switch_runs_on(tid) == on;
 }
 
 static uint64_t patience_ns(uint32_t holder) {

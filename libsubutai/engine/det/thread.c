@@ -60,7 +60,7 @@ void det_thread_enter(void) {
  *  1. A thread that has ended frees stacks in the C library, under its lock of the stacks.
  *  2. The creator has the turn, and waits for that lock.
  *  3. The allocator in which the first frees has a lock of ours: the operation waits for the turn.
- * Guests and fibers have no kernel thread that is known, but make this call on their own.
+ * Guests have no kernel thread that is known, but make this call on their own.
  * The allocator's locks in pthread_create itself are operations inside of the creation: they take the turn if it has
  * been lost, and do not pass it.
  */

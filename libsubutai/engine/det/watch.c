@@ -38,6 +38,14 @@ SBT_NOINLINE void det_watch_op(enum det_op op) {
         det_hints_op(call.site, n != 0 ? chain : NULL);
 }
 
+SBT_NOINLINE void det_take_object_slow(enum det_op op, uint32_t *number) {
+    struct det_round *r = det_round;
+    r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
+    if (det_is_watched())
+        det_watch_op(op);
+    det_object(number);
+}
+
 SBT_NOINLINE bool det_watch_offer(uintptr_t *site) {
     *site = 0;
     if (!__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) && !det_hints_need_sites())

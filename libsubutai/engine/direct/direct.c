@@ -39,6 +39,7 @@ const struct sbt_engine sbt_engine_direct = {
     .thread_exit = nothing,
     .stop = direct_delegate_stop,
     .fork_child = fork_child,
+    .weighs_switching = true,
     .each_look = direct_auto_look,
     .mutex_init = direct_mutex_init,
     SBT_MUTEXES_OF(direct),

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The engine det and asynchronous cancellation: the clean-ups of a thread that was cancelled in a computation.
+. "$(dirname "$0")/lib.sh"
+
+# The cancellation acts in a computation. The clean-up's first operation that waits for the turn is a lock that main
+# holds: made without the turn, it would block the thread that has it, and that is main.
+cat >cleans.c <<'END'
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+enum { ROUNDS = 100 };
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static sem_t cleans;
+static uint64_t sum;
+static int n;
+static volatile int computes_on = 1;
+static void add(uint64_t number) {
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_mutex_lock(&mutex);
+        sum = sum * 31 + number, n++;
+        pthread_mutex_unlock(&mutex);
+    }
+}
+static void compute(void) {
+    for (volatile int i = 0; i < 10000000; i++)
+        ;
+}
+static void clean(void *unused) {
+    (void)unused;
+    sem_post(&cleans);
+    add(1);
+}
+static void *computes(void *unused) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    pthread_cleanup_push(clean, NULL);
+    sched_yield();
+    while (computes_on)
+        ;
+    pthread_cleanup_pop(0);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    sem_init(&cleans, 0, 0);
+    pthread_create(&thread, NULL, computes, NULL);
+    sched_yield();
+    sched_yield();
+    pthread_mutex_lock(&mutex);
+    compute();
+    pthread_cancel(thread);
+    sem_wait(&cleans);
+    compute();
+    pthread_mutex_unlock(&mutex);
+    add(2);
+    pthread_join(thread, NULL);
+    printf("%d %016llx\n", n, (unsigned long long)sum);
+    return 0;
+}
+END
+$CC -O1 -pthread cleans.c -o cleans
+# The section keeps the computation from having the turn, so that main may cancel it.
+printf 'subutai-hints 1\ngive-up-turn computes (cleans) 300 5000\n' >cleans.hints
+for wait in adaptive adaptive switch; do
+    rm -f log
+    run timeout 20 "$SUBUTAI" run --engine det --wait $wait --hints cleans.hints --verbose 2 --log log -- ./cleans
+    echo "$status $out $(sed -n 's/.*schedule //p' log)"
+done >ends
+out=$(sort -u ends)
+check "a clean-up takes the turn before its operations: one schedule" matches "$out" \
+    '^0 200 [0-9a-f]{16} [0-9a-f]{16}, 415 operations, 0 returns from outside$'
+finish
