@@ -30,6 +30,9 @@ static uint32_t renewed(struct ni_thread *t, pthread_mutex_t *m, uint32_t stale)
     return ni_obtain(t, ni_mutex_word(m), stale, HW_OP_ALLOC_MUTEX, 0);
 }
 
+/* Of ni_mutex_take: the software engine serves the mutex, and the caller is to call it. */
+#define SOFTWARE (-1)
+
 static int in_software(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     return deadline != NULL ? direct_mutex_timedlock(m, deadline) : direct_mutex_lock(m);
 }
@@ -109,7 +112,7 @@ int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_dead
         return take_if_free(t, m, id, EINVAL, false);
     for (;;) {
         if (!ni_is_id(id))
-            return in_software(m, deadline);
+            return cancelable ? SOFTWARE : in_software(m, deadline);
         ni_post(t, HW_OP_LOCK, id, ni_mutex_word(m));
         if (await(t, m, id, deadline, cancelable, &answer) == ETIMEDOUT) {
             answer.op = HW_OP_LOCK;
@@ -142,7 +145,8 @@ static void unlock_held(void *mutex) {
 
 /*
  * With asynchronous cancellation a waiter can be cancelled while it sleeps, as under glibc. At any other time it would
- * strike between the grant and the return, and leave the mutex with a thread that has ended.
+ * strike between the grant and the return, and leave the mutex with a thread that has ended. The software engine sees
+ * to that by itself: it is called with the type as it was, outside of the operation, which the thread could not end.
  */
 static int take(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     int type;
@@ -153,7 +157,7 @@ static int take(pthread_mutex_t *m, const struct sbt_deadline *deadline) {
     ni_leave(t);
     if (is_async)
         direct_be_asynchronous_again(unlock_held, r == 0 ? m : NULL);
-    return r;
+    return SBT_UNLIKELY(r == SOFTWARE) ? in_software(m, deadline) : r;
 }
 
 int ni_mutex_lock(pthread_mutex_t *m) {

@@ -17,7 +17,10 @@ int ni_mutex_unlock(pthread_mutex_t *m);
 
 /* The mutex has just been granted to the caller. Always 0. */
 int ni_mutex_own(const struct ni_thread *t, pthread_mutex_t *m);
-/* ni_mutex_timedlock within an operation, with asynchronous cancellation deferred. `cancelable`: but for the wait. */
+/*
+ * ni_mutex_timedlock within an operation, with asynchronous cancellation deferred. `cancelable`: but for the wait; then
+ * a mutex that the software engine serves is left to the caller, and the result is negative.
+ */
 int ni_mutex_take(struct ni_thread *t, pthread_mutex_t *m, const struct sbt_deadline *deadline, bool cancelable);
 
 #endif
