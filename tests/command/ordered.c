@@ -343,6 +343,7 @@ static const struct {
     {"ahead", ahead},                /* a thread waits a second while another makes 1.4 million operations in less */
     {"pipe", through_pipe},          /* a thread waits for bytes that another one writes */
     {"stdio", through_stdio},        /* the same by fgets, a call that the library does not see */
+    {"leaves", leaves_after_stdio},  /* such a call, and the process ends behind it */
     {"calls", through_calls},        /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
     {"starved", starved},            /* a thread computes with next to no processor */
     {"stall", stalled},              /* a thread waits for a plain variable that another one writes */

@@ -40,6 +40,7 @@ int forked_in_creation(void);
 /* ordered_outside.c */
 int through_pipe(void);
 int through_stdio(void);
+int leaves_after_stdio(void);
 int through_calls(void);
 /* ordered_clocks.c */
 int clock_in_steps(void);

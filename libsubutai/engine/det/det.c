@@ -83,7 +83,8 @@ static void hex_of(char text[17], uint64_t u) {
 /*
  * Until the caller has the turn, so that no other thread goes on: where the process ends is part of the schedule. For
  * as long as a stall at most, or ten times that while the turn goes round: the process must end even if another thread
- * keeps the turn. A fiber lets the others run: it would keep its carrier from them.
+ * keeps the turn. One that has been expelled would never get it. A fiber lets the others run: it would keep its carrier
+ * from them.
  */
 static void await_turn(void) {
     uint64_t now = sbt_now_ns(), end = now + DET_STALL_NS, logical = 0;
@@ -91,6 +92,7 @@ static void await_turn(void) {
     if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
         return;
     while (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number && now < end) {
+        det_be_present();
         if (!sbt_switch_yield(false))
             sbt_pause_ns(END_PAUSE_NS);
         now = sbt_now_ns();

@@ -202,6 +202,8 @@ static inline uint32_t det_wake(const void *key, uint32_t n) {
 }
 uint32_t det_waiting(const void *key, uint8_t tag);
 
+/* The caller, which has a number and makes no operation, returns from outside if it has been expelled. */
+void det_be_present(void);
 /* The calling thread's number is `number` from now on. */
 void det_adopt(uint32_t number);
 /* The same of a thread that no operation has created. */

@@ -120,6 +120,14 @@ static void is_present(uint32_t number) {
     sbt_lock_drop(&r->lock);
 }
 
+void det_be_present(void) {
+    if (turn_state_of(&det_round->turn, det_self.number) != TURN_OUTSIDE)
+        return;
+    sbt_handlers_hold();
+    is_present(det_self.number);
+    sbt_handlers_release();
+}
+
 /* A wait for the turn. */
 struct turn_wait {
     uint32_t number, generation; /* of the round in which it began */
