@@ -10,6 +10,10 @@
 
 #include "decimal.h"
 #include "os/arch.h"
+#include "os/futex.h"
+
+#define LOOKS_MOST 2000 /* a fifth of a second, as on a machine that is busy */
+#define LOOK_NS 100000
 
 /* A file of a thread, terminated; the result is its length, or a negated error. */
 static long read_file(uint32_t tid, const char *name, char *text, size_t room) {
@@ -94,4 +98,15 @@ bool sbt_proc_any_thread(bool (*is)(uint32_t tid, void *argument), void *argumen
 bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to) {
     struct code code = {from, to};
     return sbt_proc_any_thread(sleeps_in, &code);
+}
+
+static bool is_there(uint32_t tid, void *unused) {
+    (void)tid;
+    (void)unused;
+    return true;
+}
+
+void sbt_proc_await_alone(void) {
+    for (int i = 0; i < LOOKS_MOST && sbt_proc_any_thread(is_there, NULL); i++)
+        sbt_pause_ns(LOOK_NS);
 }

@@ -25,4 +25,10 @@ bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to);
  */
 bool sbt_proc_any_thread(bool (*is)(uint32_t tid, void *argument), void *argument);
 
+/*
+ * The other threads have ended, and been joined: until the kernel has no other thread of this process. It lets a join
+ * return a little before that. For a fifth of a second at most.
+ */
+void sbt_proc_await_alone(void);
+
 #endif

@@ -20,6 +20,7 @@
 #include "core/thread.h"
 #include "os/fence.h"
 #include "os/objects.h"
+#include "os/proc.h"
 #include "os/real.h"
 #include "switch/eligibility.h"
 #include "switch/mask.h"
@@ -389,6 +390,7 @@ void sbt_switch_leave_alone(void) {
         return;
     sbt_pin_hold();
     quit(s);
+    sbt_proc_await_alone();
     forget();
 }
 

@@ -133,10 +133,10 @@ check "a thread that reads from a pipe does not keep the others" is "$status $ou
 run "$SUBUTAI" run --engine det --log stdio -- "$ORDERED" stdio
 check "nor does a thread that sleeps in a call which the library does not see" is "$status $out" "0 done"
 check "and nothing is said" test ! -s stdio
-rm -f leaves.schedule
-run "$SUBUTAI" run --engine det --schedule leaves.schedule -- "$ORDERED" leaves
+rm -f last.schedule
+run "$SUBUTAI" run --engine det --schedule last.schedule -- "$ORDERED" stdio-last
 ended=$status
-run "$SUBUTAI" schedule dump leaves.schedule
+run "$SUBUTAI" schedule dump last.schedule
 check "if it ends the process it returns first" is "$ended $status $(grep -c ' returns from_absence$' <<<"$out")" "0 0 1"
 rm -f calls.schedule
 within 20 "$SUBUTAI" run --engine det --schedule calls.schedule -- "$ORDERED" calls

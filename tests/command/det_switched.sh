@@ -5,9 +5,11 @@
 . "$(dirname "$0")/lib.sh"
 
 # Threads that do little but lock. With `leave` one of them ends the process, beside the others. With `allocate` the
-# allocator locks.
+# allocator locks. With `alone` the process must have one thread in the end: 4 if it has not.
 cat >passes.c <<'END'
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,7 +49,7 @@ int main(int n, char **words) {
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     printf("%016llx\n", (unsigned long long)sum);
-    return 0;
+    return n > 1 && strcmp(words[1], "alone") == 0 && unshare(CLONE_THREAD) != 0 ? 4 : 0;
 }
 END
 $CC -O1 -pthread passes.c -o passes
@@ -82,6 +84,11 @@ for ((i = 0; i < 20; i++)); do
     ends switch leave
 done
 check "a fiber ends the process: one schedule" one
+: >ends
+for ((i = 0; i < 20; i++)); do
+    ends switch alone
+done
+check "carriers are gone when the process has one thread: it may change its namespaces" one
 for wait in switch 'turns!'; do
     within 20 "$SUBUTAI" run --engine det --wait "$wait" --log told -- "$ORDERED" stdio
     check "a fiber sleeps in a call that the library does not see, with the turn: the others go on ($wait)" is \

@@ -340,26 +340,26 @@ static const struct {
     {"stamps", clock_of_two},      /* what another thread has been shown is no later than the time now */
     {"filtered", clock_filtered},  /* a filter hides what a thread has done */
     {"deadlines", deadlines_from_clocks}, /* how far away they are follows from two readings of a clock */
-    {"ahead", ahead},                /* a thread waits a second while another makes 1.4 million operations in less */
-    {"pipe", through_pipe},          /* a thread waits for bytes that another one writes */
-    {"stdio", through_stdio},        /* the same by fgets, a call that the library does not see */
-    {"leaves", leaves_after_stdio},  /* such a call, and the process ends behind it */
-    {"calls", through_calls},        /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
-    {"starved", starved},            /* a thread computes with next to no processor */
-    {"stall", stalled},              /* a thread waits for a plain variable that another one writes */
-    {"clock", stalled_at_clock},     /* the same, and it reads a clock meanwhile */
-    {"woken", stalled_after_wait},   /* the thread that writes it was kept waiting by a mutex */
-    {"signals", stalled_by_signals}, /* the thread that writes it is interrupted again and again */
-    {"lost", stalled_by_lost_wake},  /* a thread is given the turn and not woken */
-    {"served", served_in_handler},   /* a thread at a barrier is in a handler when the turn comes to it */
-    {"takes", offer_taken_back},     /* the handler makes an operation before the turn comes to its thread */
-    {"guest", guest_of_served},      /* and after that */
-    {"leaves", offer_of_ended},      /* the handler ends its thread */
-    {"copies", offer_and_fork},      /* the handler forks */
-    {"copied", served_and_fork},     /* and the child returns from it */
-    {"way", way_made},               /* a thread has the turn next, and does not wait until another has computed */
-    {"leave", left_twice},           /* by exit, and meanwhile by _exit of the thread that has the turn */
-    {"writers", many_writers},       /* 200 threads wait for a read-write lock, to write */
+    {"ahead", ahead},                   /* a thread waits a second while another makes 1.4 million operations in less */
+    {"pipe", through_pipe},             /* a thread waits for bytes that another one writes */
+    {"stdio", through_stdio},           /* the same by fgets, a call that the library does not see */
+    {"stdio-last", leaves_after_stdio}, /* such a call, and the process ends behind it */
+    {"calls", through_calls},           /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
+    {"starved", starved},               /* a thread computes with next to no processor */
+    {"stall", stalled},                 /* a thread waits for a plain variable that another one writes */
+    {"clock", stalled_at_clock},        /* the same, and it reads a clock meanwhile */
+    {"woken", stalled_after_wait},      /* the thread that writes it was kept waiting by a mutex */
+    {"signals", stalled_by_signals},    /* the thread that writes it is interrupted again and again */
+    {"lost", stalled_by_lost_wake},     /* a thread is given the turn and not woken */
+    {"served", served_in_handler},      /* a thread at a barrier is in a handler when the turn comes to it */
+    {"takes", offer_taken_back},        /* the handler makes an operation before the turn comes to its thread */
+    {"guest", guest_of_served},         /* and after that */
+    {"leaves", offer_of_ended},         /* the handler ends its thread */
+    {"copies", offer_and_fork},         /* the handler forks */
+    {"copied", served_and_fork},        /* and the child returns from it */
+    {"way", way_made},                  /* a thread has the turn next, and does not wait until another has computed */
+    {"leave", left_twice},              /* by exit, and meanwhile by _exit of the thread that has the turn */
+    {"writers", many_writers},          /* 200 threads wait for a read-write lock, to write */
     {"joins", reader_before_writer}, /* a reader goes before a writer that was woken, and needs a reader that waits */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
     {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
