@@ -288,8 +288,8 @@ bool rec_openmp_is_library(const void *site);
 
 /* Is it the place of a run-time library's own call? The length is read behind: see keep_apart. */
 static inline bool rec_is_apart(uintptr_t site) {
-    return SBT_UNLIKELY(site - __atomic_load_n(&rec.apart_from, __ATOMIC_ACQUIRE) <
-                        __atomic_load_n(&rec.apart_length, __ATOMIC_RELAXED)) &&
+    uintptr_t from = __atomic_load_n(&rec.apart_from, __ATOMIC_ACQUIRE);
+    return SBT_UNLIKELY(site - from < __atomic_load_n(&rec.apart_length, __ATOMIC_RELAXED)) &&
            rec_openmp_is_library((const void *)site);
 }
 

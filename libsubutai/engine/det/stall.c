@@ -5,7 +5,7 @@
  * (a read of stdio's, a lock inside the C library): such a call waits for the outside, or for a thread that waits for
  * the turn, so the thread goes on outside.
  *
- * A thread that could run, but has hardly had a processor since it got the turn, stalls nobody: the machine is busy.
+ * A thread that could run, but has hardly had a processor since it got the turn, is no stall: the machine is busy.
  *
  * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
  * have been lost. No kernel or processor loses one, but an emulator has.
