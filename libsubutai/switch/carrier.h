@@ -34,8 +34,8 @@ struct sbt_carrier {
     struct sbt_fiber *chosen;     /* the fiber that it runs next, whatever is in its run queue; its own */
     uint32_t n_in_row;            /* fibers in a row that were chosen; its own */
     uint32_t n_first;             /* of a server: sections in a row that went before those queued there; its own */
-    uint32_t held;             /* 1: of a server, on which a section was found asleep in the kernel; atomic, a hint */
-    struct sbt_fiber *current; /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
+    uint32_t held;                /* 1: of a server, which was found to make no progress; atomic, a hint */
+    struct sbt_fiber *current;    /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
 
     struct sbt_lock lock __attribute__((aligned(64))); /* of the run queue */
     struct sbt_runq queue[SBT_RUNQS];

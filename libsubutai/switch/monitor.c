@@ -66,9 +66,10 @@ static bool pin_waits(struct sbt_fiber *f) {
 
 struct watch {
     bool sees_sleepers;
-    uint32_t pops[SBT_CARRIERS_MAX];  /* pops of each carrier at the last look */
-    uint32_t stuck[SBT_CARRIERS_MAX]; /* looks in a row that saw runnable fibers and no progress */
-    uint32_t cost, switches;          /* recent cost and recent switches */
+    uint32_t pops[SBT_CARRIERS_MAX];                   /* pops of each carrier at the last look */
+    uint32_t stuck[SBT_CARRIERS_MAX];                  /* looks in a row that saw runnable fibers and no progress */
+    const struct sbt_fiber *current[SBT_CARRIERS_MAX]; /* fiber of each carrier at the last look, to be compared only */
+    uint32_t cost, switches;                           /* recent cost and recent switches */
     uint32_t ticks;
     /* how long all fibers are pinned the next time; until when they were pinned the last time */
     uint64_t all_pinned_ns, until_ns;
@@ -279,7 +280,8 @@ static uint32_t look_at(struct sbt_switch_state *s, struct watch *w, uint32_t i,
         w->cost += pin_waits(f) ? COST_OF_SLEEPER : 0;
     }
     if (i < sbt_switch_servers)
-        sbt_serve_elsewhere(x, held_up);
+        sbt_serve_elsewhere(x, held_up || (f != NULL && f == w->current[i] && now == w->pops[i]));
+    w->current[i] = f;
     w->switches += now - w->pops[i];
     w->all_switches += now - w->pops[i];
     w->pops[i] = now;

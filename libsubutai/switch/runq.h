@@ -26,7 +26,7 @@ void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt
 
 /*
  * Make runnable one fiber in a section, which server x is to run: before all that are queued there, or behind. While x
- * is held up in the kernel another carrier runs the section, and while carriers are of no use the home thread does.
+ * is held up another carrier runs the section, and while carriers are of no use the home thread does.
  */
 void sbt_runq_serve(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of which, bool first);
 

@@ -16,10 +16,10 @@
  * Servers take no fibers from other carriers, and no carrier takes theirs: their bits of `idle` and `searching` are
  * never set. What a section wakes, and does not grant, is queued at the workers.
  *
- * A section that blocks in the kernel blocks its server. The monitor sees that (`held`). It moves what is queued to the
- * workers, and sections that are granted later go there too, until the server makes progress. A section that computes
- * for long, or spins until another one has run, is no different from a fiber on another carrier that does: the monitor
- * sends those behind it to their home threads. So no section waits for another one for good.
+ * A section that blocks in the kernel blocks its server. So does one that computes for long, or spins until another one
+ * has run, and the server itself may have no core. The monitor sees that the server makes no progress (`held`). It
+ * moves what is queued to the workers, and sections that are granted later go there too, until the server makes
+ * progress. So no section waits for another one for good, and a thousand of them wait for no longer than the first.
  *
  * A server is not pinned to a CPU. What a section reads of its thread's affinity, and what it passes on to a process
  * that it starts, would be the server's.

@@ -34,7 +34,7 @@ void sbt_serve_queue(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_o
 /* Make n fibers runnable that `next` links: sections on their servers. x runs the caller; NULL: no carrier does. */
 void sbt_serve_woken(struct sbt_carrier *x, struct sbt_fiber *first, uint32_t n);
 
-/* The monitor has looked at a server: while it is held up in the kernel, other carriers run its sections. */
+/* The monitor has looked at a server: while it is held up, other carriers run its sections. */
 void sbt_serve_elsewhere(struct sbt_carrier *x, bool held_up);
 
 #endif

@@ -38,10 +38,9 @@ static void let_go(pthread_t thread) {
     atomic_store(&leave_handler, 1);
     thread_join(thread);
 }
-/* Others on this CPU get as far as they can. */
+/* Others on this CPU get as far as they can. Asleep: beside many processes a yield lasts for milliseconds. */
 static void let_others_run(void) {
-    for (int k = 0; k < 50; k++)
-        sched_yield();
+    sleep_us(50);
 }
 
 static void *lock_mutex(void *unused) {

@@ -13,6 +13,12 @@ play_delegated switch "$subject" "$subject-waits"
     check "exceptions, $servers servers: sections are handed over" delegated all
 done
 
+# A section that spins on the server holds up those that are queued behind it once, not each of them for a look of the
+# monitor, which would send one home at a time.
+run "$SUBUTAI" run --wait 'switch!' --delegate all --servers 1 -- "$subject-waits" spins-there
+check 'behind a section that spins: right' is "$status" 0
+check 'behind a section that spins: sections run on the workers' matches "$out" '^at home: ([0-9]|[1-9][0-9])$'
+
 # On a single CPU, and by the names that profile and report print.
 cpu=$(allowed_cpu)
 address() {
