@@ -155,6 +155,13 @@ check "nor written as one" matches "$out" ', 0 stalls'
 run "$SUBUTAI" run --engine det --stall release --log told -- "$ORDERED" stall
 check "a loop on a plain variable goes on outside" is "$status $out" "0 done"
 check "and that is said" matches "$(cat told)" 'thread 0 keeps the turn and makes no operation'
+for way in wait release; do
+    rm -f starved.schedule
+    within 60 "$SUBUTAI" run --engine det --stall $way --log told --schedule starved.schedule -- "$ORDERED" starved
+    ended="$status $out $(cat told)"
+    run "$SUBUTAI" schedule info starved.schedule
+    check "a thread that lacks a processor does not stall ($way)" matches "$ended $out" '^0 done .*, 0 stalls'
+done
 for _ in 1 2 3; do
     within 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken
     echo "$status $out"

@@ -65,7 +65,7 @@ $CC -O1 -pthread cleans.c -o cleans
 printf 'subutai-hints 1\ngive-up-turn computes (cleans) 300 5000\n' >cleans.hints
 for wait in adaptive adaptive switch; do
     rm -f log
-    run timeout 20 "$SUBUTAI" run --engine det --wait $wait --hints cleans.hints --verbose 2 --log log -- ./cleans
+    within 20 "$SUBUTAI" run --engine det --wait $wait --hints cleans.hints --verbose 2 --log log -- ./cleans
     echo "$status $out $(sed -n 's/.*schedule //p' log)"
 done >ends
 out=$(sort -u ends)

@@ -83,7 +83,7 @@ for ((i = 0; i < 20; i++)); do
 done
 check "a fiber ends the process: one schedule" one
 for wait in switch 'turns!'; do
-    run timeout 20 "$SUBUTAI" run --engine det --wait "$wait" --log told -- "$ORDERED" stdio
+    within 20 "$SUBUTAI" run --engine det --wait "$wait" --log told -- "$ORDERED" stdio
     check "a fiber sleeps in a call that the library does not see, with the turn: the others go on ($wait)" is \
         "$status $out $(cat told)" "0 done "
 done

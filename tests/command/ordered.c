@@ -344,6 +344,7 @@ static const struct {
     {"pipe", through_pipe},          /* a thread waits for bytes that another one writes */
     {"stdio", through_stdio},        /* the same by fgets, a call that the library does not see */
     {"calls", through_calls},        /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
+    {"starved", starved},            /* a thread computes with next to no processor */
     {"stall", stalled},              /* a thread waits for a plain variable that another one writes */
     {"clock", stalled_at_clock},     /* the same, and it reads a clock meanwhile */
     {"woken", stalled_after_wait},   /* the thread that writes it was kept waiting by a mutex */

@@ -46,6 +46,7 @@ int clock_in_steps(void);
 int clock_of_two(void);
 int clock_filtered(void);
 /* ordered_stalls.c */
+int starved(void);
 int stalled(void);
 int stalled_at_clock(void);
 int stalled_after_wait(void);

@@ -6,7 +6,9 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "ordered.h"
 
@@ -38,6 +40,32 @@ int stalled(void) {
 
 int stalled_at_clock(void) {
     return loop(true);
+}
+
+/*
+ * A thread computes for 8 ms, with the turn and with next to no processor: another process computes on the only CPU,
+ * with a weight of 68 times its own. Threads have each a nice value.
+ */
+int starved(void) {
+    cpu_set_t set;
+    pthread_t thread;
+    struct timespec cpu = {0}, begin;
+    CPU_ZERO(&set);
+    CPU_SET(sched_getcpu(), &set);
+    sched_setaffinity(0, sizeof set, &set);
+    pid_t busy = fork();
+    while (busy == 0)
+        ;
+    pthread_create(&thread, NULL, setter, NULL);
+    setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &begin);
+    while ((cpu.tv_sec - begin.tv_sec) * 1000000000 + cpu.tv_nsec - begin.tv_nsec < 8000000)
+        syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
+    kill(busy, SIGKILL);
+    waitpid(busy, NULL, 0);
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
 }
 
 static void *spinner(void *argument) {

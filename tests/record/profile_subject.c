@@ -24,7 +24,7 @@
 #include "lib/asleep.h"
 #include "lib/checks.h"
 
-enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000, N_SITES = 24, N_GONE = 20000 };
+enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000, N_SITES = 24, N_GONE = 4000 };
 
 static pthread_mutex_t mutexes[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, held = PTHREAD_MUTEX_INITIALIZER;

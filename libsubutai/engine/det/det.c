@@ -82,16 +82,23 @@ static void hex_of(char text[17], uint64_t u) {
 
 /*
  * Until the caller has the turn, so that no other thread goes on: where the process ends is part of the schedule. For
- * as long as a stall at most: the process must end even if another thread keeps the turn. A fiber lets the others run:
- * it would keep its carrier from them.
+ * as long as a stall at most, or ten times that while the turn goes round: the process must end even if another thread
+ * keeps the turn. A fiber lets the others run: it would keep its carrier from them.
  */
 static void await_turn(void) {
-    const uint64_t end = sbt_now_ns() + DET_STALL_NS;
+    uint64_t now = sbt_now_ns(), end = now + DET_STALL_NS, logical = 0;
+    const uint64_t last_end = now + 10 * (uint64_t)DET_STALL_NS;
     if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
         return;
-    while (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number && sbt_now_ns() < end)
+    while (__atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number && now < end) {
         if (!sbt_switch_yield(false))
             sbt_pause_ns(END_PAUSE_NS);
+        now = sbt_now_ns();
+        uint64_t seen = __atomic_load_n(&det_round->turn.now, __ATOMIC_RELAXED);
+        if (seen != logical)
+            end = now + DET_STALL_NS < last_end ? now + DET_STALL_NS : last_end;
+        logical = seen;
+    }
 }
 
 /* Of `told`. */

@@ -53,6 +53,8 @@ enum det_op {
 struct det_look {
     uint32_t holder;
     uint64_t logical, since_ns; /* 0: no look */
+    uint32_t on;                /* the kernel thread on which the holder ran then; 0: not known */
+    uint64_t cpu_ns;            /* and its CPU time */
 };
 
 /* Of a blocked thread: it goes on without the turn when it is woken (release.c). */

@@ -256,7 +256,7 @@ void det_schedule_stall(uint32_t thread) {
     uint64_t now = __atomic_load_n(&det_round->turn.now, __ATOMIC_RELAXED);
     sbt_lock_take(&the_log->lock);
     if (the_log->stall.holder != thread || the_log->stall.logical != now || the_log->stall.since_ns == 0) {
-        the_log->stall = (struct det_look){thread, now, 1};
+        the_log->stall = (struct det_look){.holder = thread, .logical = now, .since_ns = 1};
         the_log->n_stalls++;
         write_head(SCHEDULE_STALL, thread);
     }

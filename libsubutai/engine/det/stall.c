@@ -5,6 +5,8 @@
  * (a read of stdio's, a lock inside the C library): such a call waits for the outside, or for a thread that waits for
  * the turn, so the thread goes on outside.
  *
+ * A thread that could run, but has hardly had a processor since it got the turn, stalls nobody: the machine is busy.
+ *
  * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
  * have been lost. No kernel or processor loses one, but an emulator has.
  *
@@ -13,9 +15,13 @@
  *  2. The other thread writes in_op, and then reads `holder`.
  * Either the first sees in_op and gives the turn back, or the second sees that it has not got the turn.
  */
+#include <sys/syscall.h>
+#include <time.h>
+
 #include "core/log.h"
 #include "decimal.h"
 #include "engine/det/det.h"
+#include "os/arch.h"
 #include "os/fence.h"
 #include "os/proc.h"
 #include "switch/switch.h"
@@ -61,12 +67,26 @@ static bool expel(uint32_t holder, bool sleeps) {
     return is_out;
 }
 
+/* The kernel thread on which it runs now; 0: it is not known. */
+static uint32_t runs_on(uint32_t holder) {
+    uint32_t tid = __atomic_load_n(&det_round->thread[holder].tid, __ATOMIC_RELAXED);
+    return tid != 0 ? sbt_switch_runs_on(tid) : 0;
+}
+
 /* It is in no wait of ours. */
 static bool sleeps_in_kernel(uint32_t holder) {
-    const struct det_thread *thread = &det_round->thread[holder];
-    uint32_t tid = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED), on = tid != 0 ? sbt_switch_runs_on(tid) : 0;
-    return on != 0 && __atomic_load_n(&thread->waits, __ATOMIC_RELAXED) == 0 && sbt_proc_state(on) == 'S' &&
-           sbt_switch_runs_on(tid) == on;
+    uint32_t on = runs_on(holder);
+    return on != 0 && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) == 0 &&
+           sbt_proc_state(on) == 'S' && runs_on(holder) == on;
+}
+
+/* CPU time of that kernel thread so far; the clock's number is the kernel's. */
+static uint64_t cpu_ns_of(uint32_t tid) {
+    const long by_scheduler = 2, of_thread = 4, clock = (long)~(int)tid * 8 | of_thread | by_scheduler;
+    struct timespec t;
+    return sbt_syscall3(SYS_clock_gettime, clock, (long)&t, 0) == 0
+               ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
+               : 0;
 }
 
 static uint64_t patience_ns(uint32_t holder) {
@@ -121,15 +141,28 @@ uint64_t det_look_every_ns(void) {
     return every / 2 + every * __atomic_load_n(&det_round->turn.n_runnable, __ATOMIC_RELAXED) / DET_LOOKERS;
 }
 
-/* With the lock: since when the holder has kept the turn, if that is a stall; 0: it is none. */
-static uint64_t stall_ns(struct det_round *r) {
+/* With the lock: true, the holder has kept the turn for long enough since that look, of which *since is a copy then. */
+static bool is_late(struct det_round *r, struct det_look *since) {
     uint64_t now = sbt_now_ns();
     if (r->turn.holder == TURN_NO_THREAD || __atomic_load_n(&r->sleeps_off, __ATOMIC_RELAXED) != 0)
-        return 0;
+        return false;
     uint64_t logical = __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* the holder's, without the lock */
-    if (r->look.holder != r->turn.holder || r->look.logical != logical || r->look.since_ns == 0)
-        r->look = (struct det_look){r->turn.holder, logical, now};
-    return now - r->look.since_ns >= patience_ns(r->turn.holder) ? now - r->look.since_ns : 0;
+    if (r->look.holder != r->turn.holder || r->look.logical != logical || r->look.since_ns == 0) {
+        uint32_t on = runs_on(r->turn.holder);
+        r->look = (struct det_look){r->turn.holder, logical, now, on, on != 0 ? cpu_ns_of(on) : 0};
+    }
+    *since = r->look;
+    return now - since->since_ns >= patience_ns(since->holder);
+}
+
+static uint64_t stall_ns(uint32_t holder) {
+    return det_is_serial ? DET_STALL_SERIAL_NS : patience_ns(holder);
+}
+
+/* Has it run for less than half of what a stall takes, although it could run? */
+static bool lacks_processor(const struct det_look *since) {
+    return since->on != 0 && runs_on(since->holder) == since->on && sbt_proc_state(since->on) == 'R' &&
+           cpu_ns_of(since->on) - since->cpu_ns < stall_ns(since->holder) / 2;
 }
 
 /* In the log, unless the turn has gone on meanwhile. */
@@ -146,11 +179,13 @@ void det_look_for_stall(void) {
     bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
-    uint64_t kept_ns = stall_ns(r);
-    uint32_t holder = r->turn.holder;
+    struct det_look since = {0};
+    bool stalls = is_late(r, &since);
     sbt_lock_drop(&r->lock);
-    bool sleeps = kept_ns != 0 && sleeps_in_kernel(holder);
-    bool stalls = sleeps || kept_ns >= (det_is_serial ? DET_STALL_SERIAL_NS : 1);
+    uint32_t holder = since.holder;
+    bool sleeps = stalls && sleeps_in_kernel(holder);
+    if (stalls && !sleeps)
+        stalls = sbt_now_ns() - since.since_ns >= stall_ns(holder) && !lacks_processor(&since);
     if (stalls && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
         det_wake_again(holder);
     bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps);
