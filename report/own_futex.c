@@ -11,8 +11,8 @@
  *    threads wait"). A condition variable, an event count or a barrier waits for a number that each wake-up changes; of
  *    two threads that pass a turn to each other each has its own value.
  * 4. a wake-up is for one thread, and not for all.
- * 5. hardly a wait was ended by a thread that never waits there: all that use a lock wait for it now and then. Workers
- *    whose jobs make jobs wake each other, but the first job of each chain comes from a thread that is no worker.
+ * 5. hardly a wait was ended by a thread that never waits there: all that use a lock wait for it now and then. Where
+ * jobs make jobs workers wake each other, but the first job of each chain comes from a thread that is no worker.
  *
  * A read-write lock, as Rust's, has two words side by side. Writers wait at the second, where each wake-up changes the
  * number (1, 2 and 4 hold), readers at the first, for one of few values that come again, and writers wake these.

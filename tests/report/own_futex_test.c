@@ -115,7 +115,7 @@ TEST(number_that_changes_is_no_lock) {
     scene_end();
 }
 
-/* So it is where workers' jobs make jobs, and the first ones come from a thread that is no worker. */
+/* So it is where jobs make jobs, and the first ones come from a thread that is no worker. */
 TEST(word_that_another_thread_gives_is_work) {
     rounds_of_another();
     const struct rep_object *o = &report_of_three()->objects[WORD];
