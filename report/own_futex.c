@@ -11,6 +11,8 @@
  *    threads wait"). A condition variable, an event count or a barrier waits for a number that each wake-up changes; of
  *    two threads that pass a turn to each other each has its own value.
  * 4. a wake-up is for one thread, and not for all.
+ * 5. hardly a wait was ended by a thread that never waits there: all that use a lock wait for it now and then. Where
+ * jobs make jobs workers wake each other, but the first job of each chain comes from a thread that is no worker.
  *
  * A read-write lock, as Rust's, has two words side by side. Writers wait at the second, where each wake-up changes the
  * number (1, 2 and 4 hold), readers at the first, for one of few values that come again, and writers wake these.
@@ -22,7 +24,15 @@
 
 #include "walk.h"
 
-enum { LEAST_WOKEN = 4, LEAST_AGAIN = 2, GIVEN_SHARE = 4, ENDED_SHARE = 8, SAME_SHARE = 10, VALUES = 4 };
+enum {
+    LEAST_WOKEN = 4,
+    LEAST_AGAIN = 2,
+    GIVEN_SHARE = 4,
+    ENDED_SHARE = 8,
+    SAME_SHARE = 10,
+    OTHERS_SHARE = 6,
+    VALUES = 4
+};
 
 /* Of one thread at one word. */
 struct visits {
@@ -70,7 +80,7 @@ void rep_futexes_count(struct rep_walk *w, uint32_t thread, const struct sbt_tra
 /* Of one word: by all threads, and by those that both wait and wake there. */
 struct word {
     uint32_t n_waiting, n_both;
-    uint64_t woken, given, ended, for_several, wakes, again, same, known;
+    uint64_t woken, given, ended, ended_by_others, for_several, wakes, again, same, known;
     uint64_t most_woken, at_value; /* of the thread that waited most; of all that waited last for its value */
     uint32_t value;
     bool gives_back, has_state, has_few_values;
@@ -84,6 +94,7 @@ static void add_up(struct word *o, const struct visits *v) {
     o->again += v->again;
     o->same += v->same;
     o->known += v->known;
+    o->ended_by_others += v->woken == 0 ? v->ended : 0;
     if (v->woken > o->most_woken) {
         o->most_woken = v->woken;
         o->value = v->value;
@@ -99,7 +110,7 @@ static void judge(struct word *o) {
     o->gives_back = o->n_both > 1 && o->woken >= LEAST_WOKEN && GIVEN_SHARE * o->given >= o->woken &&
                     ENDED_SHARE * o->ended >= o->woken && SAME_SHARE * o->for_several <= o->wakes;
     o->has_state = o->again >= LEAST_AGAIN && SAME_SHARE * (o->again - o->same) <= o->again &&
-                   SAME_SHARE * (o->woken - o->at_value) <= o->woken;
+                   SAME_SHARE * (o->woken - o->at_value) <= o->woken && OTHERS_SHARE * o->ended_by_others <= o->woken;
     o->has_few_values = o->again >= LEAST_AGAIN && 2 * o->known >= o->again;
 }
 

@@ -146,12 +146,15 @@ wait "${hogs[@]}" 2>/dev/null
 
 # The real program, on a machine that may be busy with other tests. On one that is so all the time it may find costs that
 # make no sense, as a sleep that costs less than nothing: it has measured a switch to another process, or none at all. That
-# it does not succeed then is tried a few times, and is no failure if it would have refused to begin.
+# it does not succeed then is tried a few times, and is no failure if it would have refused to begin. What else it says is
+# one on any machine.
+no_wonder='makes no sense|does not switch to another thread|no thread sleeps|do not sleep in turn'
 really() {
     for _ in 1 2 3; do
         subutai calibrate --force --seconds 1 -o real.costs
         ((status != 0)) || return 0
         note "$err"
+        [[ $err =~ $no_wonder ]] || return 0
     done
     local failed=$err
     subutai calibrate -o unforced.costs

@@ -34,7 +34,8 @@ static const struct rep_report *report_of_three(void) {
 /*
  * Each round of 1000: thread 0 has the lock, without a call, until 300; 1 waits from 100 and has it from 310 to 600; 2
  * waits from 200 and has it from 610 to 900. `counts`: each wake-up changes the number that is waited for. `n`: how
- * many threads a wake-up ends the waits of. `giving`: the threads that wait give back.
+ * many threads a wake-up ends the waits of. `giving`: the threads that wait give back. Of the last round thread 0
+ * waits for 2, from 9850 to 9910, and has it until 9970.
  */
 static void rounds(bool counts, uint32_t n, bool giving) {
     scene_begin();
@@ -46,11 +47,26 @@ static void rounds(bool counts, uint32_t n, bool giving) {
         wake(0, at_us + 300, number + 1, n);
         if (giving) {
             wake(1, at_us + 600, number + 2, n);
-            wake(2, at_us + 900, number + 3, 0);
+            wake(2, at_us + 900, number + 3, i == 9 ? n : 0);
         } else {
             wake(0, at_us + 600, number + 2, n);
         }
     }
+    if (!giving)
+        return;
+    wait_word(0, 9850, 9910, 30, counts ? 40 : 2);
+    wake(0, 9970, 31, 0);
+}
+
+/* Thread 3 never waits, and ends as many waits. */
+static void rounds_of_another(void) {
+    rounds(false, 1, true);
+    for (uint64_t i = 0; i < 5; i++) {
+        const double at_us = 10000.0 + 100 * (double)i;
+        wait_word(1, at_us + 10, at_us + 50, 50 + i, 2);
+        wake(3, at_us + 40, 50 + i, 1);
+    }
+    end(3, 20003);
 }
 
 TEST(word_that_waiters_give_back_is_a_lock) {
@@ -60,10 +76,10 @@ TEST(word_that_waiters_give_back_is_a_lock) {
     ck_assert(o->gives_back);
     ck_assert(!o->unclear);
     ck_assert_uint_eq(r->times.idle_ns, 0);
-    CHECK_US(rep_contention_ns(&r->times), 10 * (210 + 410));
+    CHECK_US(rep_contention_ns(&r->times), 10 * (210 + 410) + 60);
     CHECK_US(rep_event_waits_ns(&r->times), 0);
-    ck_assert_uint_eq(o->hold_n, 20); /* those that began with a wait */
-    CHECK_US(o->hold_ns, 10 * (290 + 290));
+    ck_assert_uint_eq(o->hold_n, 21); /* those that began with a wait */
+    CHECK_US(o->hold_ns, 10 * (290 + 290) + 60);
     CHECK_US(waited_for(r, 1, 0, WORD), 10 * 210);
     const struct rep_advice *a = advice_of(r, REP_HOT_LOCK);
     ck_assert_ptr_nonnull(a);
@@ -93,6 +109,15 @@ TEST(word_that_waiters_do_not_give_back_is_work) {
 
 TEST(number_that_changes_is_no_lock) {
     rounds(true, 1, true);
+    const struct rep_object *o = &report_of_three()->objects[WORD];
+    ck_assert(!o->gives_back);
+    ck_assert(o->unclear);
+    scene_end();
+}
+
+/* So it is where jobs make jobs, and the first ones come from a thread that is no worker. */
+TEST(word_that_another_thread_gives_is_work) {
+    rounds_of_another();
     const struct rep_object *o = &report_of_three()->objects[WORD];
     ck_assert(!o->gives_back);
     ck_assert(o->unclear);
@@ -134,14 +159,14 @@ TEST(wake_ups_that_find_no_thread_are_no_lock) {
 /* A thread that was woken finds the lock taken, and waits again: it did not hold it between. */
 TEST(waiter_that_did_not_get_it_has_no_hold) {
     rounds(false, 1, true);
-    wait_word(1, 10010, 10100, 31, 2);
-    wait_word(1, 10200, 10300, 32, 2);
-    wake(1, 10400, 33, 0);
-    wake(0, 10090, 31, 1);
-    wake(0, 10290, 32, 1);
+    wait_word(1, 10010, 10100, 32, 2);
+    wait_word(1, 10200, 10300, 33, 2);
+    wake(1, 10400, 34, 0);
+    wake(0, 10090, 32, 1);
+    wake(0, 10290, 33, 1);
     const struct rep_object *o = &report_of_three()->objects[WORD];
     ck_assert(o->gives_back);
-    ck_assert_uint_eq(o->hold_n, 21);
-    CHECK_US(o->hold_ns, 10 * (290 + 290) + 100);
+    ck_assert_uint_eq(o->hold_n, 22);
+    CHECK_US(o->hold_ns, 10 * (290 + 290) + 60 + 100);
     scene_end();
 }

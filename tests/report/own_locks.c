@@ -195,9 +195,15 @@ static void work(void) {
         pthread_join(threads[i], NULL);
 }
 
-/* ---- workers at a semaphore: each waits for 0 to change, and none posts ---- */
+/* ---- workers at a semaphore: each waits for 0 to change, and none posts, or every other job makes one ---- */
 
-uint32_t own_tickets;
+static bool has_children;
+uint32_t own_tickets, own_children; /* children: jobs that jobs have made */
+
+static void make_job(void) {
+    __atomic_fetch_add(&own_tickets, 1, __ATOMIC_SEQ_CST);
+    futex_wake(&own_tickets, 1);
+}
 
 static void *ticket_worker(void *argument) {
     for (int i = 0; i < 20;) {
@@ -207,6 +213,8 @@ static void *ticket_worker(void *argument) {
         else if (change(&own_tickets, n, n - 1)) {
             compute(50);
             i++;
+            if (has_children && __atomic_fetch_add(&own_children, 1, __ATOMIC_SEQ_CST) % 2 == 0)
+                make_job();
         }
     }
     return argument;
@@ -216,10 +224,9 @@ static void tickets(void) {
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         pthread_create(&threads[i], NULL, ticket_worker, NULL);
-    for (int i = 0; i < 80; i++) {
-        pause_us(3000);
-        __atomic_fetch_add(&own_tickets, 1, __ATOMIC_SEQ_CST);
-        futex_wake(&own_tickets, 1);
+    for (int i = 0; i < (has_children ? 40 : 80); i++) {
+        pause_us(has_children ? 6000 : 3000);
+        make_job();
     }
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
@@ -227,6 +234,7 @@ static void tickets(void) {
 
 int main(int argc, char **argv) {
     const char *name = argc == 2 ? argv[1] : "";
+    has_children = strcmp(name, "children") == 0;
     chained = strcmp(name, "chain") == 0;
     if (strcmp(name, "mutex") == 0)
         run(4, mutex_thread);
@@ -234,7 +242,7 @@ int main(int argc, char **argv) {
         run(4, semaphore_thread);
     else if (strcmp(name, "rwlock") == 0)
         run(4, rwlock_thread);
-    else if (strcmp(name, "tickets") == 0)
+    else if (strcmp(name, "tickets") == 0 || has_children)
         tickets();
     else
         work();

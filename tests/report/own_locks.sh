@@ -43,6 +43,7 @@ EOF2
 cond clear
 chain unclear
 tickets clear
+children unclear
 EOF2
 done
 

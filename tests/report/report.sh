@@ -267,9 +267,11 @@ check "mangled: and its sections are handed over" matches "$err" "delegated: '[^
 subutai report mangled.sbt
 check "mangled: in the text, with a line that says the symbol" matches "$out" \
     $'\n 1\\. \\[hot-lock\\] '"${queue//[()]/.}"$'.*\nObjects\n'
+check "mangled: a name is cut between characters" iconv -f utf-8 -t utf-8 -o utf-8 <<<"$out"
 [ "$DEMANGLES" != true ] ||
     check "mangled: what to type" matches "$out" $'\n  app::.anonymous namespace.::queue: --delegate calls it _ZN3app12_GLOBAL__N_15queueE\n'
 subutai report --folded - mangled.sbt
+check "mangled: also there" iconv -f utf-8 -t utf-8 -o utf-8 <<<"$out"
 check "mangled: in folded stacks" matches "$out" "$worker;$push;${queue//[()]/.} [0-9]+"
 
 subutai report hot-lock.sbt

@@ -60,6 +60,8 @@ void cmd_survive_cut_files(void);
 void *cmd_allocate(size_t n, size_t size);
 void *cmd_reallocate(void *old, size_t n, size_t size);
 char *cmd_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How many of the first n bytes, of which there are as many at least, are whole characters of UTF-8. */
+size_t cmd_whole_characters(const char *text, size_t n);
 /* The ending of a regular noun behind that number. */
 static inline const char *cmd_s(uint64_t n) {
     return n == 1 ? "" : "s";

@@ -20,7 +20,7 @@ char *demangle(const char *symbol) {
     char *name = cplus_demangle(symbol, DMGL_AUTO | DMGL_ANSI);
     if (name == NULL || strlen(name) <= LONGEST_NAME)
         return name;
-    char *shorter = cmd_format("%.*s..", LONGEST_NAME, name);
+    char *shorter = cmd_format("%.*s..", (int)cmd_whole_characters(name, LONGEST_NAME), name);
     free(name);
     return shorter;
 }

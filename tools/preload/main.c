@@ -99,6 +99,12 @@ char *cmd_format(const char *format, ...) {
     return text;
 }
 
+size_t cmd_whole_characters(const char *text, size_t n) {
+    while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
 static const struct command *find_command(const char *name) {
     for (const struct command *const *c = all_commands; *c != NULL; c++)
         if (strcmp((*c)->name, name) == 0)

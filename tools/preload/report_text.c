@@ -9,12 +9,15 @@
 
 /* ---- words ---- */
 
-/* Shortened in the middle, so that the beginning and the line number stay. */
+/* Shortened in the middle, so that the beginning and the line number stay; between characters of UTF-8. */
 static const char *cut(char buffer[static 64], const char *text, size_t width) {
     size_t n = strlen(text), tail = width / 2 - 1;
     if (n <= width)
         return text;
-    snprintf(buffer, 64, "%.*s..%s", (int)(width - tail - 2), text, text + n - tail);
+    size_t head = cmd_whole_characters(text, width - tail - 2);
+    while (cmd_whole_characters(text, n - tail) < n - tail)
+        tail--;
+    snprintf(buffer, 64, "%.*s..%s", (int)head, text, text + n - tail);
     return buffer;
 }
 
