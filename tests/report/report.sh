@@ -280,7 +280,12 @@ subutai report --delegate-from 30,never hot-lock.sbt
 check "--delegate-from: above the share that was measured" matches "$(tr -s ' \n' ' ' <<<"$out")" 'is above the 30 % from which delegation [(]RCL[)] beats POSIX locks here\. '
 subutai report --delegate-from never,never --json hot-lock.sbt
 check "--delegate-from: where it never pays no command delegates" json '.[0].advice[0].command | contains("delegate") | not'
-subutai profile --delegate-from 30,never -o profiled -- "$DISEASE" hot-lock
+# The owner of the lock may sleep for want of a core, on a busy machine: then there is another advice.
+for _ in 1 2 3 4 5; do
+    subutai profile --delegate-from 30,never -o profiled -- "$DISEASE" hot-lock
+    ! grep -qF '[lock-over-io]' profiled/report.txt || continue
+    break
+done
 check "profile --delegate-from: is the report's" matches "$(tr -s ' \n' ' ' <profiled/report.txt)" '30 % from which delegation [(]RCL[)] beats POSIX locks here'
 for shares in 30 '30,' ,30 30,101 -1,5 30,60,90 nan,5 never,nevermore; do
     refuses "report: --delegate-from: '$shares' is not a legal value .legal: two of 0 to 100 or never, with a comma." report --delegate-from="$shares" hot-lock.sbt
