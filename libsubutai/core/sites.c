@@ -65,8 +65,7 @@ static const char *serve(struct library *l, const struct dl_phdr_info *info) {
     const void *entry = l->sites.is_wide ? state.by->wide : state.by->narrow;
     if (entry == NULL)
         return "waits by system calls of its own, and they cannot be replaced: it uses vector registers that this "
-               "processor "
-               "cannot save in one go";
+               "processor cannot save in one go";
     return sbt_stubs_put(&l->sites, entry, &l->stubs);
 }
 

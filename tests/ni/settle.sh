@@ -60,7 +60,7 @@ else
     # The kernel knows node 0 alone; what goes there is seen.
     places memory "${on_two_nodes[@]}"
     check "memory of tiles is kept on their node" is "$status$out" "0bound"
-    places memory
+    places unbound
     check "with one node nothing is bound" is "$status$out" "0not bound"
 fi
 finish
