@@ -27,6 +27,7 @@
 #include "lib/proc.h"
 #include "lib/processes.h"
 #include "lib/threads.h"
+#include "subject.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 2000 };
 
@@ -449,47 +450,6 @@ static void misuse(void) {
     OK(pthread_mutex_lock(&mutex)); /* until the process ends */
 }
 
-static void *post_for_ever(void *unused) {
-    (void)unused;
-    for (;;)
-        sem_post(&sem);
-    return NULL;
-}
-
-static void hold(int signal) {
-    (void)signal;
-    for (;;)
-        pause();
-}
-
-/* The process ends while one of its threads stands in a handler, often in the middle of the recorder. */
-static void held(void) {
-    pthread_t threads[N_THREADS];
-    signal(SIGUSR1, hold);
-    for (int i = 0; i < N_THREADS; i++)
-        threads[i] = thread_start(post_for_ever, NULL);
-    sleep_ms(20);
-    pthread_kill(threads[0], SIGUSR1);
-    sleep_ms(5);
-    exit(7);
-}
-
-static void leave_at_once(int signal) {
-    (void)signal;
-    _exit(7);
-}
-
-/* A handler ends the process, wherever it has interrupted it. Locks are numbered, so one that is missing shows. */
-static void cut(void) {
-    struct itimerval soon = {.it_value.tv_usec = 2000 + getpid() % 97 * 10};
-    signal(SIGALRM, leave_at_once);
-    setitimer(ITIMER_REAL, &soon, NULL);
-    for (;;) {
-        pthread_mutex_lock(&mutex);
-        pthread_mutex_unlock(&mutex);
-    }
-}
-
 static void leave(int signal) {
     (void)signal;
     _exit(9);
@@ -531,9 +491,9 @@ int main(int argc, char **argv) {
     } else if (strcmp(how, "misuse") == 0) {
         misuse();
     } else if (strcmp(how, "held") == 0) {
-        held();
+        subject_held();
     } else if (strcmp(how, "cut") == 0) {
-        cut();
+        subject_cut();
     } else if (strcmp(how, "joins") == 0) { /* ends while records are closed */
         for (int i = 0; i < N_THREADS; i++)
             thread_start(join_for_ever, NULL);
