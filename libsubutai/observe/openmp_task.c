@@ -82,13 +82,20 @@ static void end_task(const struct running *outer, uintptr_t function) {
         rec_profile_held(&key, rec_above_zero(rec_above_zero(rec_now_ns(), outer->begin_ns), self->apart_ns));
     }
     self->n_tasks--;
+    struct rec_call *call = outer->waiting.call;
     self->waiting = outer->waiting;
-    if (self->waiting.call != NULL) {
-        rec_resume(self->waiting.call);
+    if (call != NULL) {
+        rec_resume(call);
         rec_openmp_arrive_again(&outer->waiting);
     }
-    if (outer->begin_ns != 0) /* what was recorded meanwhile is apart as well, if the thread was off its core there */
-        self->apart_ns = outer->apart_ns + rec_above_zero(rec_now_ns(), outer->begin_ns);
+    if (outer->begin_ns == 0)
+        return;
+    /*
+     * What was recorded meanwhile is apart as well, if the thread was off its core there. It ends where the call's time
+     * begins anew, which is apart by itself: rec_resume may write a profile behind that, for milliseconds.
+     */
+    const bool resumed = call != NULL && call->begin_ns > outer->begin_ns;
+    self->apart_ns = outer->apart_ns + rec_above_zero(resumed ? call->begin_ns : rec_now_ns(), outer->begin_ns);
 }
 
 /* ---- GNU's names ---- */

@@ -245,6 +245,7 @@ int main(int argc, char **argv) {
                {"task_waits", task_waits},
                {"tasks_at_once", tasks_at_once},
                {"task_times", task_times},
+               {"short_tasks", short_tasks},
                {"deep", deep},
                {"alone", alone},
                {"doubled", doubled},

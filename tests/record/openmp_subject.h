@@ -18,6 +18,7 @@ bool detached(void);
 bool task_waits(void);
 bool tasks_at_once(void);
 bool task_times(void);
+bool short_tasks(void);
 bool deep(void);
 bool in_tasks(void);
 bool reductions_in_tasks(void);

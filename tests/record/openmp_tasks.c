@@ -225,6 +225,29 @@ bool task_times(void) {
     return inner_ns != 0;
 }
 
+/* Many tasks of no length in a task that waits for some at a time: its own time, to which the waits do not belong. */
+bool short_tasks(void) {
+    uint64_t outer_ns = 0;
+    int n = 0;
+#pragma omp parallel num_threads(2)
+#pragma omp single
+#pragma omp task shared(outer_ns, n)
+    for (int round = 0; round < 1500; round++) {
+        uint64_t begin_ns = now_ns();
+        work(5);
+        for (int k = 0; k < 100; k++)
+#pragma omp task shared(n)
+        {
+#pragma omp atomic
+            n++;
+        }
+        add_since(&outer_ns, begin_ns);
+#pragma omp taskwait
+    }
+    fprintf(stderr, "%ju 0\n", (uintmax_t)outer_ns);
+    return n == 150000;
+}
+
 /* Tasks that have one task each: deeper than there is room for if each takes a good deal more of the stack. */
 static void descend(int depth, bool at_once, bool waits, int *n) {
     if (depth == 0)
