@@ -34,7 +34,7 @@ fi
 [ "$SCENE" != hangs ] || { touch began && exec sleep 600; }
 result two OK $'ok 1\nok 2\n1..2'
 [ "$SCENE" != fails ] || result three FAIL $'not ok 1 - it rains\n# 3 mm\nok 2'
-[ "$SCENE" != 'lane killed' ] || kill -KILL "$PPID"
+[ "$SCENE" != 'lane killed' ] || kill -KILL "$(ps -o pgid= -p $$ | tr -d ' ')" # the first of its processes
 [ "$SCENE" != killed ] || kill -KILL $$
 [ "$SCENE" = fails ] || result three OK ''
 result one SKIP ''
@@ -77,6 +77,15 @@ check "fails" is "$status" 1
 check "what it was about to do is a failure each" is "$last" "0 passed, 3 failed"
 check "and is said" matches "$out" "unit: cut off.*sim: cut off.*model: cut off"
 check "at the end too" matches "$out" "skipped"$'\n'"unit: cut off"$'\n'"sim: cut off"$'\n'"model: cut off"$'\n'"0 passed, 3 failed"
+
+# When the time is over: what runs is ended, what has not begun does not, and all of it is named.
+runs hangs --only unit --only sim --only stress --limit 2
+check "a hang ends with the limit" is "$status" 1
+check "each test that has no result is a failure" is "$last" "0 passed, 9 failed"
+check "and is named" matches "$out" "unit: 3 of 3 tests have no result:.*subutai:unit / one.*subutai:sim / three.*subutai:stress / two"
+check "and why is said at the end" matches "$out" "stress: the time was over, 2 s"$'\n'"0 passed, 9 failed$"
+run "$SOURCE_ROOT/tests/run" build --limit 0
+check "a limit of nothing is refused" matches "$status $err" "^2 run: --limit needs a number of seconds"
 
 # Ctrl-C on a terminal, once.
 cat >terminal.py <<'END'
