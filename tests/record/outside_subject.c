@@ -30,6 +30,7 @@
 #include "lib/checks.h"
 #include "lib/clock.h"
 #include "lib/cpus.h"
+#include "lib/proc.h"
 #include "lib/processes.h"
 #include "lib/threads.h"
 
@@ -68,6 +69,15 @@ static void await_and_write(int step, int fd) {
     CHECK_INT(write(fd, "12345678", 8), 8);
 }
 
+/* In a child of that thread, before anything that is recorded: the thread waits for the child's end. */
+static void await_parent(pid_t parent) {
+    char task[16], state[32];
+    snprintf(task, sizeof task, "%d", (int)parent);
+    do
+        CHECK(proc_status(task, "State:", state, sizeof state));
+    while (state[0] != 'S');
+}
+
 /* ---- what the thread does, and what the first thread does meanwhile ---- */
 
 static void *sleeps(void *unused) {
@@ -98,8 +108,9 @@ static void *calls(void *unused) {
     WAITS(2, recv(pair[0], buffer, 9, MSG_WAITALL));
     WAITS(3, eventfd_read(event, &value));
     WAITS(4, accept(listener, NULL, NULL));
-    pid_t child = fork();
+    pid_t self = gettid(), child = fork();
     if (child == 0) {
+        await_parent(self);
         sleep_ms(LEAST_MS);
         _exit(0);
     }
@@ -264,8 +275,9 @@ static void *jumped(void *unused) {
 
 /* A child has a trace from its first event on, and the waits behind that. */
 static void *forked(void *unused) {
-    pid_t child = fork();
+    pid_t self = gettid(), child = fork();
     if (child == 0) {
+        await_parent(self);
         usleep(LEAST_MS * 1000);
         touch();
         usleep(LEAST_MS * 1000);

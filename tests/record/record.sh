@@ -65,7 +65,7 @@ for wait in switch switch!; do
     [[ $wait == switch ]] || continue
     check "one line: no switching while work is to be known" matches "$err" \
         "^subutai: [^:]*: threads are not switched but wait adaptively: a recorded thread keeps its kernel thread[^"$'\n'"]*$"
-    check "and work is right" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
+    check "and work is right" info t.sbt ".work_ns > 0.95 * $(<spent) and .work_ns < 1.2 * $(<spent)"
 done
 options=()
 
@@ -73,14 +73,15 @@ options=()
 for tunables in '' glibc.pthread.rseq=0; do
     export GLIBC_TUNABLES=$tunables
     record work
-    check "work is CPU time, not the clock's ($tunables)" info t.sbt '.work_ns > 380e6 and .work_ns < 480e6'
+    check "work is CPU time, not the clock's ($tunables)" info t.sbt \
+        ".work_ns > 0.95 * $(<spent) and .work_ns < 1.2 * $(<spent)"
     subutai trace dump --json --thread 1 t.sbt
     check "each piece of it, within a fifth" json "[foreach .[] as \$e (0; if \$e.op == \"mutex_unlock\" then 0 else . + \$e.work_ns end;
             select(\$e.op == \"mutex_lock\"))] as \$work
         | [$(<pieces)] as \$pieces | (\$work | length) == 20 and (\$pieces | length) == 20
         and all(range(20); \$work[.] / \$pieces[.] | . > 0.98 and . < 1.2)"
     record contended # 4 threads on one core, 40 ms each
-    check "preemption by other threads is no work" info t.sbt '.work_ns > 155e6 and .work_ns < 230e6'
+    check "preemption by other threads is no work" info t.sbt ".work_ns > 0.95 * $(<spent) and .work_ns < 1.45 * $(<spent)"
 done
 unset GLIBC_TUNABLES
 

@@ -4,6 +4,9 @@
 . "$(dirname "$0")/../command/lib.sh"
 : "${SUBJECT:?}" "${CHECK:?}"
 
+# A thread has done what it does at the end for three quarters of its life at least (running_subject.c). No bound is one of
+# time: a thread may be without a processor for as long as the machine likes.
+#
 # of NAME FILTER: in the report the thread with that routine
 of() {
     json "[.[0].threads[] | select(.routine | tostring | contains(\"$1\"))] | length == 1 and (.[0] | $2)"
@@ -17,20 +20,22 @@ for calls in waits all; do
     subutai record -o t.sbt --record-calls "$calls" -- "$SUBJECT"
     check "calls that are events: $calls: exit 0" is "$status" 0
     subutai report --json t.sbt
-    check "the thread that computes lived until the end" of computes '.life_ns > 150e6'
-    check "and worked until then" of computes '.cpu_ns > 150e6 and .cpu_ns <= .life_ns'
-    check "so it was in sections for little of its life" of computes '.sections.share < 0.5'
-    check "the thread in epoll_wait lived until the end" of sleeps '.life_ns > 150e6'
-    check "off the processor" of sleeps '.off_cpu_ns > 150e6 and .cpu_ns < 50e6'
-    check "the thread that waits for a condition lived until the end" of waits '.life_ns > 150e6'
-    check "in that wait, without the lock" of waits '.waiting.cond.ns > 150e6 and .off_cpu_ns < 50e6 and .sections.share < 0.5'
+    check "the thread that computes lived until the end" of computes '.life_ns > 200e6'
+    check "and worked until then" of computes '.cpu_ns > 190e6 and .cpu_ns <= .life_ns'
+    check "so it was in sections for little of its life" of computes '.sections.share < 0.3'
+    check "the thread in epoll_wait lived until the end" of sleeps '.life_ns > 200e6'
+    check "off the processor" of sleeps '.off_cpu_ns > 0.7 * .life_ns and .cpu_ns < 0.3 * .life_ns'
+    check "the thread that waits for a condition lived until the end" of waits '.life_ns > 200e6'
+    check "in that wait, without the lock" of waits '.waiting.cond.ns > 0.7 * .life_ns and .off_cpu_ns < 0.3 * .life_ns and
+        .sections.share < 0.3'
     check "the thread with a wait that a handler interrupted, which waited itself, lived until the end, in that wait" of stays \
-        '.waiting.sem.ns > 150e6 and .off_cpu_ns < 50e6'
-    check "the thread that left a wait by siglongjmp worked until the end" of jumps '.cpu_ns > 50e6 and .waiting.sem.ns < 0.7 * .life_ns'
+        '.life_ns > 200e6 and .waiting.sem.ns > 0.7 * .life_ns and .off_cpu_ns < 0.3 * .life_ns'
+    check "the thread that left a wait by siglongjmp worked until the end" of jumps '.cpu_ns > 190e6 and
+        .waiting.sem.ns < 0.3 * .life_ns'
     check "the work before a wait that was left counts" of worked '.cpu_ns > 45e6'
     check "the main thread's time is the critical path" json '.[0].critical_path | .ns > 150e6 and .off_cpu_ns > 50e6'
 done
 check "what a record has of it is possible" possible mutex_lock=1005 thread_end=1
-check "epoll_wait is a wait for the outside until the end" of sleeps '.outside_ns > 150e6'
-check "as it is behind a wait that was left" of deeper '.outside_ns > 100e6 and .outside_ns > 0.7 * .life_ns'
+check "epoll_wait is a wait for the outside until the end" of sleeps '.outside_ns > 0.7 * .life_ns'
+check "as it is behind a wait that was left" of deeper '.outside_ns > 0.7 * .life_ns'
 finish

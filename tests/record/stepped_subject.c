@@ -8,7 +8,7 @@
  *   drop     as beside, of a record: the thread works for WORK_NS, and then locks a recursive mutex once more, which is
  *            no event. The points are those after the lock itself
  * STRIDE: instructions from one point to the next.
- * It prints for each process its id, and how many locks had been taken before the point.
+ * It prints for each process its id, how many locks had been taken before the point, and the thread's processor time.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/checks.h"
+#include "lib/clock.h"
 
 #define TRAP_FLAG 0x100L
 
@@ -64,16 +65,15 @@ static void scene(void) {
 }
 
 static void work(void) {
-    struct timespec begin, now;
-    SYS(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin));
-    do {
-        SYS(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
-    } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < WORK_NS);
+    int64_t begin_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
+    while (now_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns < WORK_NS) {
+    }
 }
 
 static void say(void) {
-    char text[64];
-    int n = snprintf(text, sizeof text, "%d %d\n", (int)getpid(), atomic_load(&n_taken));
+    char text[96];
+    int n = snprintf(text, sizeof text, "%d %d %lld\n", (int)getpid(), atomic_load(&n_taken),
+                     (long long)now_ns(CLOCK_THREAD_CPUTIME_ID));
     CHECK(write(STDOUT_FILENO, text, (size_t)n) == n);
 }
 
@@ -114,8 +114,8 @@ static void *stepped_drop(void *unused) {
     once_more(); /* the call site is known from here on */
     once_more();
     atomic_store(&turn, 1);
-    while (atomic_load(&turn) == 1)
-        sched_yield();
+    while (atomic_load(&turn) == 1) /* not at work: the other thread may be without a processor for long */
+        SYS(usleep(PAUSE_US));
     work();
     begin_steps();
     once_more();
@@ -149,6 +149,8 @@ static void end_at(long n) {
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
     pthread_t thread;
     steps_left = n;
+    sched_setscheduler(0, SCHED_FIFO,
+                       &(struct sched_param){.sched_priority = 1}); /* where that is allowed: see try_at */
     sigfillset(&action.sa_mask);
     SYS(sigaction(SIGTRAP, &action, NULL));
     OK(pthread_create(&thread, NULL, drop ? stepped_drop : stepped, NULL));
@@ -163,8 +165,8 @@ static void end_at(long n) {
 }
 
 /*
- * A process of its own. Where signals are blocked a step kills it. That is so only if the machine was too busy, and the
- * thread's tallies became due.
+ * A process of its own. Where signals are blocked a step kills it. That is so only if the thread's tallies became due,
+ * since it was without a processor for long: it goes before others if it may, and is tried again if it may not.
  */
 static int try_at(long n) {
     int status = SIGTRAP;

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/asleep.h"
 #include "lib/checks.h"
 #include "lib/clock.h"
 #include "lib/cpus.h"
@@ -167,10 +169,13 @@ static void unlock(void *unused) {
     pthread_mutex_unlock(&mutex);
 }
 
+static pid_t waits; /* its kernel thread, as the last thing before it does */
+
 static void *wait_for_ever(void *unused) {
     (void)unused;
     pthread_mutex_lock(&mutex);
     pthread_cleanup_push(unlock, NULL);
+    __atomic_store_n(&waits, (pid_t)proc_kernel_thread(), __ATOMIC_RELEASE);
     for (;;)
         pthread_cond_wait(&cond, &mutex);
     pthread_cleanup_pop(1);
@@ -298,6 +303,15 @@ static void children(void) {
     some_locks(10);
 }
 
+/* All threads together, told at the end. */
+static atomic_long all_spent_ns;
+
+static void tell_spent(void) {
+    FILE *file = fopen("spent", "we");
+    CHECK(file != NULL && fprintf(file, "%ld", atomic_load(&all_spent_ns)) > 0);
+    OK_ERRNO(file != NULL ? fclose(file) : -1);
+}
+
 /* How long it was: more, if the machine's own work was put down to the thread. */
 static long busy_ns(long ns) {
     int64_t start = now_ns(CLOCK_THREAD_CPUTIME_ID), spent;
@@ -312,6 +326,7 @@ static void *work_and_sleep(void *number) {
     long spent[20];
     for (int i = 0; i < 20; i++) {
         spent[i] = busy_ns(5000000);
+        atomic_fetch_add(&all_spent_ns, spent[i]);
         sleep_ms(5);
         some_locks(1);
     }
@@ -385,7 +400,8 @@ static void timers(void) {
 
 static void *outlive(void *unused) {
     (void)unused;
-    sleep_ms(20);
+    while (proc_thread_state(getpid()) != 'Z') /* the first thread has ended */
+        sleep_ms(1);
     some_locks(1);
     printf("done\n");
     exit(0);
@@ -459,7 +475,7 @@ static void leave(int signal) {
 static void *contend(void *unused) {
     (void)unused;
     for (int i = 0; i < 2000; i++) {
-        busy_ns(20000);
+        atomic_fetch_add(&all_spent_ns, busy_ns(20000));
         some_locks(1);
     }
     return NULL;
@@ -512,15 +528,17 @@ int main(int argc, char **argv) {
         CHECK_ERRNO(futex(FUTEX_WAKE_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL), ENOSYS);
     } else if (strcmp(how, "work") == 0) {
         run_threads(work_and_sleep);
+        tell_spent();
     } else if (strcmp(how, "contended") == 0) {
         stay_on_one_cpu();
         run_threads(contend);
+        tell_spent();
     } else if (strcmp(how, "ends") == 0) {
         pthread_key_create(&key, late);
         run_threads(exit_inside);
         run_threads(with_destructor);
         pthread_t thread = thread_start(wait_for_ever, NULL);
-        sleep_ms(20);
+        await_asleep(&waits);
         pthread_cancel(thread);
         thread_join(thread);
     } else if (strcmp(how, "close") == 0) { /* descriptors that are not its own, and files of its own in their place */

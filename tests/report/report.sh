@@ -13,10 +13,12 @@ ill() {
     own=$out
 }
 
-# first CAUSE SYMBOL: of the report in $out, the first advice has this cause, and is about this variable
+# first CAUSE SYMBOL: of the report in $out, the first advice has this cause, and is about this variable. Where others have
+# the processors for more than half of the critical path, the report says that before.
 first() {
     local got
-    got=$(jq -r '.advice[0] as $a | .objects[] | select(.id == $a.object) | "\($a.cause) \(.symbol)"' <<<"$out")
+    got=$(jq -r '(.advice[0].cause == "off-cpu" and .advice[0].figure.value > 0.5) as $busy
+        | .advice[if $busy then 1 else 0 end] as $a | .objects[] | select(.id == $a.object) | "\($a.cause) \(.symbol)"' <<<"$out")
     is "$got" "$1 $2"
 }
 
@@ -70,10 +72,10 @@ idle-pool idle work_there --engine glibc
 broadcast-storm broadcast-storm work_there --engine glibc
 EOF2
 
-ill many-locks.sbt many-locks --engine glibc
-subutai report --json many-locks.sbt
-check "many-locks: the first advice is about all that were made in one place" json '.[0] | .advice[0].cause == "many-locks" and
-    .groups[.advice[0].group].objects > 3900 and .groups[.advice[0].group].acquisitions == 200000'
+many='.[0] | .advice[0].cause == "many-locks" and .groups[.advice[0].group].objects > 3900 and
+    .groups[.advice[0].group].acquisitions == 200000'
+settled 'json "$many"' many-locks.sbt many-locks --engine glibc
+check "many-locks: the first advice is about all that were made in one place" json "$many"
 
 # Many objects that were made in one place are one row of the text, but for one that is waited for more than all others.
 subutai report many-locks.sbt
@@ -105,9 +107,11 @@ out=$(cat inverted-order.json)
 check "inverted order: both orders with their sites" json '.[0] as $r | $r.lock_order | length == 1 and
     (.[0].orders | length == 2 and (map(.taken_site as $s | $r.sites[] | select(.id == $s) | .function) | sort ==
     ["left_thread", "right_thread"]))'
-out=$(cat barrier-imbalance.json)
-check "barrier: 30 generations of 4 threads, one of which is always last" json '.[0].barriers[0] | .count == 4 and
-    .generations == 30 and .imbalance.n == 30 and ([.threads[].last] | max >= 27 and add == 30)'
+# The thread that is last has 5 ms to do, the others 1 ms: of these one may be without a core for longer.
+meetings='.[0].barriers[0] | .count == 4 and .generations == 30 and .imbalance.n == 30 and ([.threads[].last] | add == 30)'
+settled "json '$meetings and (.[0].barriers[0].threads | map(.last) | max >= 27)'" meetings.sbt barrier-imbalance --engine glibc
+check "barrier: 30 generations of 4 threads" json "$meetings"
+check "one of which is always last" json '.[0].barriers[0].threads | map(.last) | max >= 27'
 out=$(cat hot-lock.json)
 check "threads are named by their routines" json '.[0] | [.threads[] | select(.routine == "hot_thread") | .name] | length == 4 and
     (map(startswith("hot_thread#")) | all)'
@@ -135,8 +139,8 @@ check "profile: as many acquisitions as there were" json '.[0].objects[] | selec
 
 # ---- known times, against the program's own clock ----
 
-ill known.sbt known-times --engine glibc
-subutai report --json known.sbt
+# The program reads its clock outside of the calls that are recorded: a thread that is off its core between the two makes
+# the program's time longer, and none shorter. Such a run is made again.
 known() {
     jq -e --argjson own "$own" '
         def near($a; $b): ($a - $b | fabs) < 0.05 * $b;
@@ -145,10 +149,13 @@ known() {
         near(.waits_for | map(select(.object == $o.id).ns) | add; $own.waited_ns) and
         $o.contended == 5 and $o.hold.n == 10' <<<"$out" >/dev/null
 }
+settled known known.sbt known-times --engine glibc
 check "holds and waits are those that the program measured, to 5 %" known
 
 # ---- forms ----
 
+# Its lock is held for so large a share that a command delegates it, unless its owner lacks a core.
+settled 'json ".[0].advice[0].command | contains(\",delegate=hot -- \")"' hot-lock.sbt hot-lock --engine glibc
 subutai report hot-lock.sbt
 check "text: exit 0, nothing on stderr" is "$status $err" "0 "
 check "text: at most 100 columns" is "$(awk 'length($0) > 100 && !/ try: /' <<<"$out" | wc -l)" 0
@@ -160,9 +167,9 @@ subutai report joins.sbt
 check "text: no table without a row" is "$(grep -c 'waited for which' <<<"$out")" 0
 subutai report --text hot-lock.sbt idle-pool.sbt
 check "two files: a page each, and a table" matches "$out" \
-    $'Advice.*----.*Advice.*\nfile .*\nhot-lock\.sbt .* hot-lock hot\nidle-pool\.sbt .* idle work_there$'
+    $'Advice.*----.*Advice.*\nfile .*\nhot-lock\.sbt .* hot-lock hot\nidle-pool\.sbt .* (idle work_there|off-cpu *)$'
 subutai report --json hot-lock.sbt idle-pool.sbt
-check "two files: two documents" json 'length == 2 and .[1].advice[0].cause == "idle"'
+check "two files: two documents" json 'length == 2 and (.[1].advice | any(.cause == "idle"))'
 subutai report --csv hot-lock.sbt idle-pool.sbt
 check "CSV: each row has as many cells as the heading" is \
     "$(sed 's/"[^"]*"//g; s/[^,]//g' <<<"$out" | sort -u | wc -l)" 1
@@ -194,8 +201,8 @@ barrier-imbalance barrier-imbalance 1.8 2.6
 EOF2
 while read -r name cause; do
     subutai report --json --predict "$name.sbt"
-    check "--predict: $name: what no change of a trace can say is called so" json '.[0].advice[0] |
-        .cause == "'"$cause"'" and .gain.not_simulated != null and .gain.basis != "simulated"'
+    check "--predict: $name: what no change of a trace can say is called so" json '.[0].advice[] |
+        select(.cause == "'"$cause"'") | .gain.not_simulated != null and .gain.basis != "simulated"'
 done <<'EOF2'
 idle-pool idle
 broadcast-storm broadcast-storm
@@ -248,8 +255,12 @@ else
     skip "a variable in a program that lld has linked" "no clang, or no lld"
 fi
 
-subutai record -o mangled.sbt --record-stacks on --engine glibc -- "$MANGLED"
-subutai report --json mangled.sbt
+# The lock is the first advice, unless the machine stalls: see `settled`.
+for _ in 1 2 3 4 5; do
+    subutai record -o mangled.sbt --record-stacks on --engine glibc -- "$MANGLED"
+    subutai report --json mangled.sbt
+    ! json '.[0].advice[0].command | contains(",delegate=")' >/dev/null || break
+done
 queue='app::(anonymous namespace)::queue' push=app::pool::push worker=app::pool::worker
 if [ "$DEMANGLES" != true ]; then
     queue=_ZN3app12_GLOBAL__N_15queueE push=_ZN3app4pool4push17h0123456789abcdefE worker=_RNvNtCs4fqI2P2rA04_3app4pool6worker
