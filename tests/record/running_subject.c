@@ -14,6 +14,7 @@
 #include "lib/clock.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -149,6 +150,9 @@ static void await_all_asleep(const pid_t *tids, unsigned n) {
 int main(void) {
     static void *(*const routines[])(void *) = {computes, sleeps, waits, stays, jumps, deeper, worked};
     const struct timespec begun = time_now(CLOCK_MONOTONIC);
+    const struct sched_param first = {.sched_priority = 1};
+    /* Where it may: a thread that has left its wait can be told by nothing but its share of the processor's time. */
+    pthread_setschedparam(pthread_self(), SCHED_RR, &first);
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
     if (sem_init(&never_posted, 0, 0) != 0 || sem_init(&for_handler, 0, 0) != 0 ||
         sigaction(SIGUSR1, &action, NULL) != 0)
