@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     pthread_create(&thread, 0, begin, 0);
     pthread_join(thread, 0);
     lock(90);
-    for (int i = 0; argc > 2 && i < 2400; i++) { /* two minutes, unless it is ended */
+    for (int i = 0; argc > 2 && strcmp(argv[2], "long") == 0 && i < 2400; i++) { /* two minutes, unless it is ended */
         usleep(50000);
         lock(100);
     }
