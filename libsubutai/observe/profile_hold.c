@@ -75,9 +75,11 @@ static unsigned bucket_of(uint64_t ns) {
 
 /* If a handler has come in between, the hold is forgotten. */
 static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
+    struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
+    if (rec_counts_find(&p->objects, key) == NULL && rec_counts_find(&p->sites, &of_site) == NULL)
+        rec_profile_make_entry(key); /* the lock was held so long that its entry has lost its place (make_room) */
     if (p->busy != 0 || !rec_profile_begin_change(p))
         return;
-    struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
     struct rec_entry *e = rec_counts_find(&p->objects, key);
     struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
     if (e == NULL)
