@@ -59,7 +59,7 @@ static void begin_wait(struct waiting *o, const struct wait *w, const void *site
         rec_profile_give_up(w->mutex, site);
     rec_enter_wait(&o->c, w->cond, w->mutex, site);
     rec_signal_begin_wait(&o->c);
-    o->signals = rec.profile && rec_profile_begin_signals(w->cond);
+    o->signals = rec.profile && rec_profile_begin_signals(w->cond, w->mutex);
     if (rec.profile)
         rec_profile_begin_wait(w->cond, o->c.thread != NULL ? o->c.begin_ns : 0);
 }

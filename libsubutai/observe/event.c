@@ -62,27 +62,9 @@ SBT_NOINLINE void rec_no_work(struct rec_thread *t) {
     t->end_ns = now;
 }
 
-/*
- * Record the events of handlers that came while the recorder was at work. More may come at any time. Relaxed: the
- * handlers are this thread's own.
- */
-static SBT_NOINLINE void drain(struct rec_thread *t) {
-    for (uint32_t i = 0;;) {
-        uint32_t n = t->n_pending;
-        for (; i < n; i++) {
-            rec_define_pending(t, i);
-            rec_put(t, &t->pending[i]);
-            rec_encode(t);
-        }
-        if (__atomic_compare_exchange_n(&t->n_pending, &n, 0, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            break;
-    }
-    rec_no_work(t);
-}
-
 static inline void busy_end(struct rec_thread *t) {
     if (SBT_UNLIKELY(t->n_pending != 0))
-        drain(t);
+        rec_drain(t);
     __atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE); /* pairs with rec_finish */
 }
 
@@ -177,22 +159,6 @@ static inline void waited(struct rec_call *c) {
     c->said_to_wait_for = NULL;
 }
 
-/*
- * The call is made while another one, which may wait, is under way: by a handler, which goes back to it. Or a handler
- * has left that one by siglongjmp, and it is over: the work before it is this call's.
- */
-static SBT_NOINLINE void interrupts(struct rec_call *c) {
-    struct rec_thread *t = c->thread;
-    if (rec_is_left(t, t->call_at, rec_here())) {
-        c->event.work_ns += t->call_work_ns;
-        t->in_call = 0;
-        return;
-    }
-    c->outer = t->in_call;
-    c->outer_work_ns = t->call_work_ns;
-    c->outer_at = t->call_at;
-}
-
 static inline void begin_wait(struct rec_call *c) {
     struct rec_thread *t = c->thread;
     t->in_call = (uint8_t)(c->event.op + 1);
@@ -229,7 +195,7 @@ static inline void entered(struct rec_call *c) {
     if (sleeps(c->event.op))
         rec_preempt_disarm(c->thread->mark);
     if (SBT_UNLIKELY(c->thread->in_call != 0))
-        interrupts(c);
+        rec_interrupts(c);
     if (may_wait(c))
         begin_wait(c);
     __builtin_prefetch(&c->thread->batch[c->thread->n_batch], 1);
@@ -276,21 +242,6 @@ bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, con
     c->event.site = rec_site_number(c, site);
     entered(c);
     return true;
-}
-
-static SBT_NOINLINE void leave_nested(struct rec_call *c) {
-    struct rec_thread *t = c->thread;
-    uint32_t i = t->n_pending;
-    c->event.took_ns = rec_now_ns() - c->begin_ns;
-    do {
-        if (i == REC_N_PENDING) {
-            rec_lost(t, 1);
-            return;
-        }
-    } while (!__atomic_compare_exchange_n(&t->n_pending, &i, i + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    t->pending[i] = c->event; /* the interrupted code reads it, and goes on after this handler */
-    t->pending_object[i] = c->node != NULL ? c->node->address : 0;
-    t->pending_site[i] = (uintptr_t)c->site;
 }
 
 /*
@@ -368,7 +319,7 @@ void rec_leave(struct rec_call *c, int result) {
     c->event.result = (uint16_t)result;
     c->event.at_ns = rec_above_zero(c->begin_ns, rec.start_ns);
     if (SBT_UNLIKELY(c->nested)) {
-        leave_nested(c);
+        rec_leave_nested(c);
         return;
     }
     if (SBT_UNLIKELY(!rec_busy_begin(t)))

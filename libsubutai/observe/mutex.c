@@ -79,9 +79,9 @@ static int profile_trylock(pthread_mutex_t *m, const void *site) {
 static inline int profile_unlock(pthread_mutex_t *m, const void *site) {
     struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false, 0};
     bool last = held_once(m);
-    if (last)
-        rec_profile_releasing(m);
-    return last && rec_is_waited_for(m) ? rec_profile_release(&key, unlock) : sbt_pthread_mutex_unlock(m);
+    uint64_t since_ns = last ? rec_profile_releasing(m) : 0;
+    bool keeps = last && rec_is_waited_for(m) && rec_hint_keeps(m, since_ns);
+    return keeps ? rec_profile_release(&key, unlock) : sbt_pthread_mutex_unlock(m);
 }
 
 /* ---- the functions ---- */

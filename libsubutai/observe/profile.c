@@ -7,21 +7,9 @@
 #include "observe/profile.h"
 
 _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("initial-exec")));
-struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
-uint32_t rec_waiting[PROFILE_N_HINTS] __attribute__((aligned(64)));
 
-/*
- * MAX_MADE: nodes of objects until which an init makes one, for the sake of where the object was made. SAMPLE_NS: from
- * one timed acquisition of a thread to the next, at least, on average.
- */
-enum { SAMPLE_NS = 20000, MAX_MADE = 1 << 18 };
-
-static uint64_t draw(struct rec_profile *p) {
-    p->random ^= p->random << 13;
-    p->random ^= p->random >> 7;
-    p->random ^= p->random << 17;
-    return p->random;
-}
+/* Nodes of objects until which an init makes one, for the sake of where the object was made. */
+enum { MAX_MADE = 1 << 18 };
 
 static struct rec_profile *new_profile(void) {
     struct rec_profile *p = rec_map(sizeof *p);
@@ -92,10 +80,6 @@ static bool is_over(const struct rec_key *key, const struct rec_entry *e) {
     return node == NULL || rec_life_of(node) != e->number || __atomic_load_n(&node->type, __ATOMIC_RELAXED) != e->type;
 }
 
-static struct rec_held *held_of(const struct rec_counts *counts, const struct rec_entry *e) {
-    return &counts->held[e - counts->entries];
-}
-
 static void is_full(struct rec_profile *p) {
     memset(p->filter, 0, sizeof p->filter);
     for (uint32_t i = 0; i <= p->objects.mask; i++) {
@@ -137,7 +121,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
     if (e != NULL) {
         uint32_t number = number_of(p, key, e);
         if (number != e->number)
-            rec_profile_put(p, e, held_of(&p->objects, e));
+            rec_profile_put(p, e, rec_held_of(&p->objects, e));
         e->number = number;
         e->lives = lives - is_over(key, e); /* of a life that is over: the next call looks again */
         return e;
@@ -181,7 +165,7 @@ static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
         return;
     }
     if (e->n > UINT32_MAX - n)
-        rec_profile_put(p, e, held_of(counts, e));
+        rec_profile_put(p, e, rec_held_of(counts, e));
     e->n += n;
 }
 
@@ -287,6 +271,10 @@ SBT_NOINLINE void rec_profile_count_slowly(const struct rec_key *key) {
     add_slowly(key, 1);
 }
 
+void rec_profile_make_entry(const struct rec_key *key) {
+    add_slowly(key, 0);
+}
+
 /* A call that is counted for its call site alone. */
 static void count_for_site(const struct rec_key *of_site) {
     struct rec_profile *p = rec_profile_mine();
@@ -331,131 +319,4 @@ void rec_profile_life(const struct rec_key *key, bool made, uint32_t size) {
     /* Relaxed: threads that use the new object have been told of it after this. */
     __atomic_fetch_add(&rec_hint_of(key->object)->lives, 1, __ATOMIC_RELAXED);
     count_for_site(&all);
-}
-
-/* ---- holds ---- */
-
-/* Until a hold is over, object is 0 or what it says. A handler that comes in between takes another place. */
-static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight) {
-    __typeof(&p->holds[0]) hold = &p->holds[p->next_hold++ % PROFILE_N_HOLDS];
-    hold->key.object = 0;
-    __atomic_signal_fence(__ATOMIC_RELEASE);
-    hold->key.site = key->site;
-    hold->key.op = key->op;
-    hold->key.type = key->type;
-    hold->weight = weight;
-    p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
-    hold->counts_misses = rec_misses_read(&p->misses, &hold->missed);
-    hold->begin_ns = rec_now_ns();
-    __atomic_signal_fence(__ATOMIC_RELEASE);
-    hold->key.object = key->object;
-}
-
-/* The interval to the next timed acquisition: the longer, the shorter the acquisitions have been behind each other. */
-SBT_NOINLINE void rec_profile_sample(struct rec_profile *p, const struct rec_key *key) {
-    uint64_t now = rec_now_ns(), each_ns = (now - p->sampled_ns) / p->weight;
-    uint32_t weight = p->weight;
-    uint32_t interval =
-        each_ns * PROFILE_MAX_INTERVAL > SAMPLE_NS ? (uint32_t)(SAMPLE_NS / each_ns) : PROFILE_MAX_INTERVAL;
-    interval = interval > 1 ? 1 + (uint32_t)(draw(p) % (2 * interval - 1)) : 1;
-    p->weight = interval;
-    p->sample_in = (int32_t)interval;
-    p->sampled_ns = now;
-    struct rec_thread *t = p->thread;
-    if (SBT_UNLIKELY(now >= p->flush_ns) && t->busy == 0 && rec_busy_begin(t)) {
-        rec_profile_write_if_due(t, now);
-        rec_busy_end(t);
-    }
-    begin_hold(p, key, weight);
-}
-
-static unsigned bucket_of(uint64_t ns) {
-    unsigned b = ns > 0 ? 63 - (unsigned)__builtin_clzll(ns) : 0;
-    return b < SBT_TRACE_N_HOLD_BUCKETS ? b : SBT_TRACE_N_HOLD_BUCKETS - 1;
-}
-
-/* If a handler has come in between, the hold is forgotten. */
-static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
-    if (p->busy != 0 || !rec_profile_begin_change(p))
-        return;
-    struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
-    struct rec_entry *e = rec_counts_find(&p->objects, key);
-    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
-    if (e == NULL)
-        e = rec_counts_find(counts, &of_site);
-    if (e != NULL) {
-        struct rec_held *h = held_of(counts, e);
-        uint32_t *bucket = &h->buckets[bucket_of(ns)];
-        p->before = h->sums;
-        p->bucket = bucket;
-        p->bucket_before = *bucket;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        p->changing = &h->sums;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        h->sums.ns += ns * weight;
-        h->sums.max_ns = ns > h->sums.max_ns ? ns : h->sums.max_ns;
-        h->sums.n_timed++;
-        h->sums.n += weight;
-        *bucket += weight;
-        __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        p->changing = NULL;
-    }
-    rec_profile_end_change(p);
-}
-
-/* Each hold as often as there are holds that it stands for, if the counter was there all the time. Relaxed: sums. */
-static void count_misses(const struct rec_profile *p, const struct rec_missed *before, uint32_t weight) {
-    struct rec_missed now;
-    if (!rec_misses_read(&p->misses, &now) || now.away_ns != before->away_ns)
-        return;
-    __atomic_fetch_add(&rec.n_counted_holds, weight, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&rec.n_misses, (now.n - before->n) * weight, __ATOMIC_RELAXED);
-}
-
-SBT_NOINLINE void rec_profile_end_hold(struct rec_profile *p, uintptr_t object) {
-    uint64_t now = rec_now_ns();
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++) {
-        __typeof(&p->holds[0]) hold = &p->holds[i];
-        if (hold->key.object == object) {
-            uint64_t ns = now - hold->begin_ns;
-            if (hold->counts_misses)
-                count_misses(p, &hold->missed, hold->weight);
-            hold->key.object = 0;
-            struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false, 0};
-            add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);
-        }
-        n += hold->key.object != 0;
-    }
-    p->n_holds = n;
-}
-
-void rec_profile_hold(const struct rec_key *key) {
-    struct rec_profile *p = rec_profile_mine();
-    if (p == NULL)
-        return;
-    if (rec_entry_of(p, key) == NULL)
-        add_slowly(key, 0);
-    rec_profile_holds(p, key);
-    begin_hold(p, key, 1);
-}
-
-void rec_profile_held(const struct rec_key *key, uint64_t ns) {
-    struct rec_profile *p = rec_profile_mine();
-    if (p == NULL || rec_entry_of(p, key) == NULL)
-        add_slowly(key, 0);
-    if ((p = rec_profile_mine()) != NULL)
-        add_hold(p, key, 1, ns);
-}
-
-/* ---- hints ---- */
-
-void rec_profile_begin_wait(const void *object, uint64_t now_ns) {
-    uint32_t number = rec_hint_number((uintptr_t)object);
-    if (__atomic_fetch_add(&rec_waiting[number], 1, __ATOMIC_SEQ_CST) == 0)
-        __atomic_store_n(&rec_hints[number].since_ns, now_ns, __ATOMIC_RELAXED);
-}
-
-void rec_profile_end_wait(const void *object) {
-    __atomic_fetch_sub(&rec_waiting[rec_hint_number((uintptr_t)object)], 1, __ATOMIC_RELAXED);
 }

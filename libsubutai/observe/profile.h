@@ -7,7 +7,9 @@
  * counts are written now and then as tallies (trace.h).
  *
  * Holds are timed by sampling: one acquisition in up to PROFILE_MAX_INTERVAL, less the seldomer the thread acquires, so
- * that a thread that takes a lock a thousand times a second has every hold timed.
+ * that a thread that takes a lock a thousand times a second has every hold timed. Each hold is timed of an object that
+ * is held for long on average, or that the thread has acquired a few times only since the last tallies: few long holds
+ * beside many short ones would mostly be missed by samples.
  *
  * A thread that finds a lock taken says so in the hint of the object's address before it waits. The hint tells the
  * thread that releases the lock to make an event of that. Objects share a hint if their addresses have the same
@@ -28,16 +30,18 @@
 #ifndef SBT_OBSERVE_PROFILE_H
 #define SBT_OBSERVE_PROFILE_H
 
+#include "observe/hint.h"
 #include "observe/misses.h"
 #include "observe/record.h"
 
 enum {
     PROFILE_MIN_ENTRIES = 256,
-    PROFILE_MAX_ENTRIES = 4096, /* of a table, half of which are used at most */
-    PROFILE_MAX_INTERVAL = 128, /* acquisitions between two timed ones, on average */
-    PROFILE_N_HOLDS = 8,        /* timed holds under way at a time in one thread */
-    PROFILE_N_PENDING = 32,     /* keys that handlers count on top of the recorder */
-    PROFILE_N_HINTS = 4096,
+    PROFILE_MAX_ENTRIES = 4096,  /* of a table, half of which are used at most */
+    PROFILE_FEW = 8,             /* acquisitions of an entry, after each tally, that are all timed */
+    PROFILE_LONG_NS = 4000,      /* timing a hold takes a hundredth of that */
+    PROFILE_MAX_INTERVAL = 128,  /* acquisitions between two timed ones, on average */
+    PROFILE_N_HOLDS = 8,         /* timed holds under way at a time in one thread */
+    PROFILE_N_PENDING = 32,      /* keys that handlers count on top of the recorder */
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
     PROFILE_N_NESTED = 16,        /* locks that a thread is known to hold at a time */
@@ -60,7 +64,8 @@ struct rec_entry {
     uint32_t number;        /* of the object, or SBT_TRACE_NONE */
     uint32_t lives;         /* the hint's, when the entry was last known to be of the object's life */
     uint8_t op;             /* PROFILE_FAILS is set: of calls that failed */
-    uint8_t type;
+    uint8_t type : 7;
+    bool is_long : 1;     /* its holds are long: each is timed */
     uint16_t site_number; /* PROFILE_OTHER_SITE: it is looked up */
 };
 #define PROFILE_FAILS 0x80
@@ -83,14 +88,6 @@ struct rec_counts {
     struct rec_held *held;
     uint32_t mask, n; /* mask: number of places minus 1; n: of entries */
 };
-
-struct rec_hint {
-    uint64_t since_ns; /* when one of the threads began to wait, if any does; atomic, a hint */
-    uint32_t lives;    /* inits and destroys of objects of this hash; atomic */
-};
-extern struct rec_hint rec_hints[PROFILE_N_HINTS];
-/* By the same hash: threads that wait for such an object; atomic. Each release looks there, so it is packed. */
-extern uint32_t rec_waiting[PROFILE_N_HINTS];
 
 /* A lock that the thread holds; and a lock that it took while it held another one. See profile_order.c. */
 struct rec_nested {
@@ -203,41 +200,27 @@ void rec_profile_drain(struct rec_profile *p);
 /* The same by the thread that ends the trace, when the profile's thread is quiet, or is gone and was quiet. */
 void rec_profile_drain_quiet(struct rec_profile *p);
 void rec_profile_sample(struct rec_profile *p, const struct rec_key *key);
-void rec_profile_end_hold(struct rec_profile *p, uintptr_t object);
+void rec_profile_time(struct rec_profile *p, const struct rec_key *key);
+/* The key has an entry then, if there is room. */
+void rec_profile_make_entry(const struct rec_key *key);
+/* The result is when the hold began; 0: it was not timed. */
+uint64_t rec_profile_end_hold(struct rec_profile *p, uintptr_t object);
 /* A hold begins now, and stands for itself alone: its acquisition waited, so a clock more or less does not matter. */
 void rec_profile_hold(const struct rec_key *key);
 /* A hold that the caller has timed is over. It stands for itself alone. */
 void rec_profile_held(const struct rec_key *key, uint64_t ns);
 /* An init or destroy: the life at that address is over. `made`: another begins, made here, of that size. */
 void rec_profile_life(const struct rec_key *key, bool made, uint32_t size);
-/* Around a wait for the object at that address. */
-void rec_profile_begin_wait(const void *object, uint64_t now_ns);
-void rec_profile_end_wait(const void *object);
 /*
  * profile_signal.c: the same for a condition, beside it; false: there is nothing to end. And a signal for which threads
  * wait: does one of them lack a signal, so that this one may end its wait?
  */
-bool rec_profile_begin_signals(const void *cond);
+bool rec_profile_begin_signals(const void *cond, const void *mutex);
 void rec_profile_end_signals(const void *cond, bool by_signal);
 bool rec_profile_gives_signal(const void *cond, bool broadcast);
 void rec_profile_forget_signals(void); /* in a forked child */
 /* Instead of rec_leave: the call is no event, but counted. */
 void rec_profile_leave(struct rec_call *c, const void *object, const void *site, bool failed);
-
-/* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. Yet each has
- * its own, as a mutex and its condition. */
-static inline uint32_t rec_hint_number(uintptr_t object) {
-    return ((uint32_t)(object >> 3) + (uint32_t)(object >> 12) * 0x9E3779u) % PROFILE_N_HINTS;
-}
-
-static inline struct rec_hint *rec_hint_of(uintptr_t object) {
-    return &rec_hints[rec_hint_number(object)];
-}
-
-/* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
-static inline bool rec_is_waited_for(const void *object) {
-    return SBT_UNLIKELY(__atomic_load_n(&rec_waiting[rec_hint_number((uintptr_t)object)], __ATOMIC_RELAXED) != 0);
-}
 
 /* Does this process write a profile? */
 static inline bool rec_profiles(void) {
@@ -276,6 +259,10 @@ static inline uint32_t rec_place_of(const struct rec_counts *counts, uintptr_t o
 /* The key's bit of the filter. */
 static inline uint32_t rec_filter_bit(uintptr_t object, uintptr_t site) {
     return (uint32_t)(rec_hash_of(object, site) >> 48) % PROFILE_FILTER_BITS;
+}
+
+static inline struct rec_held *rec_held_of(const struct rec_counts *counts, const struct rec_entry *e) {
+    return &counts->held[e - counts->entries];
 }
 
 /* The key's entry; NULL: there is none. */
@@ -322,20 +309,21 @@ static inline void rec_profile_end_change(struct rec_profile *p) {
         rec_profile_drain(p);
 }
 
-/* Count a call. */
-static inline void rec_profile_count(const struct rec_key *key) {
+/* Count a call. The result, of an acquisition: its hold is to be timed, whether it is its turn or not. */
+static inline bool rec_profile_count(const struct rec_key *key) {
     struct rec_profile *p = rec_profile_mine();
     if (SBT_UNLIKELY(p == NULL || p->busy != 0 || !rec_profile_begin_change(p))) {
         rec_profile_count_slowly(key);
-        return;
+        return false;
     }
     struct rec_entry *e = rec_entry_of(p, key);
-    bool found = e != NULL && e->n < UINT32_MAX;
+    bool found = e != NULL && e->n < UINT32_MAX, timed = !found;
     if (SBT_LIKELY(found))
-        e->n++;
+        timed = ++e->n <= PROFILE_FEW || e->is_long;
     rec_profile_end_change(p);
     if (SBT_UNLIKELY(!found))
         rec_profile_count_slowly(key);
+    return timed;
 }
 
 static inline bool rec_is_shared(uint8_t op) {
@@ -356,27 +344,28 @@ static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key
 
 /* The same for an acquisition. */
 static inline void rec_profile_acquired(const struct rec_key *key) {
-    rec_profile_count(key);
+    bool timed = rec_profile_count(key);
     struct rec_profile *p = rec_profile_self;
     if (SBT_UNLIKELY(p == NULL))
         return;
     rec_profile_holds(p, key);
-    if (SBT_UNLIKELY(--p->sample_in <= 0))
+    if (SBT_UNLIKELY(timed))
+        rec_profile_time(p, key);
+    else if (SBT_UNLIKELY(--p->sample_in <= 0))
         rec_profile_sample(p, key);
 }
 
-/* The caller is about to release the object. */
-static inline void rec_profile_releasing(const void *object) {
+/* The caller is about to release the object. The result is when the hold began; 0: it was not timed. */
+static inline uint64_t rec_profile_releasing(const void *object) {
     struct rec_profile *p = rec_profile_self;
     if (SBT_UNLIKELY(p == NULL) && (rec_thread_self() == NULL || (p = rec_profile_self) == NULL)) /* after a vfork */
-        return;
+        return 0;
     uint32_t n = p->n_nested;
     if (SBT_LIKELY(n != 0 && p->nested[n - 1].object == (uintptr_t)object))
         p->n_nested = n - 1;
     else
         rec_profile_unnested(p, (uintptr_t)object);
-    if (p->n_holds != 0)
-        rec_profile_end_hold(p, (uintptr_t)object);
+    return p->n_holds != 0 ? rec_profile_end_hold(p, (uintptr_t)object) : 0;
 }
 
 /* profile_lock.c: a lock that the caller could not take at once, by `wait`; and a release that threads wait for. */

@@ -53,8 +53,8 @@ static int nothing(void *object) {
 
 void rec_profile_give_up(const void *mutex, const void *site) {
     struct rec_key key = {(uintptr_t)mutex, (uintptr_t)site, SBT_TRACE_MUTEX_UNLOCK, SBT_TRACE_MUTEX, false, 0};
-    rec_profile_releasing(mutex);
-    if (rec_is_waited_for(mutex))
+    uint64_t since_ns = rec_profile_releasing(mutex);
+    if (rec_is_waited_for(mutex) && rec_hint_keeps(mutex, since_ns))
         rec_profile_release(&key, nothing);
 }
 

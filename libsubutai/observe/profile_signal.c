@@ -4,8 +4,11 @@
  * has not come back to its core yet. A queue's busy producer gives several such signals for each wait of the consumer.
  * They are counted, as signals for which no thread waits are.
  *
- * For each hash of a condition's address one word says which condition threads wait at, how many, and how many signals
- * they have been given. It changes by compare-and-swap, so handlers may come in between.
+ * For each hash of a condition's address one word says which condition threads wait at, with which mutex, how many, and
+ * how many signals they have been given. It changes by compare-and-swap, so handlers may come in between.
+ *
+ * A thread that has been given a signal, and has not come back, wants the mutex. The mutex's hint counts these threads,
+ * so that a release that they wait for is an event (hint.h).
  *
  *  - If threads wait at two conditions of one hash the word is of no condition in particular (MIXED) until none waits,
  * and each signal is an event.
@@ -17,46 +20,69 @@
 
 static uint64_t words[PROFILE_N_HINTS] __attribute__((aligned(64)));
 
-#define TAG_SHIFT 32
-#define MIXED UINT32_MAX
-#define MOST UINT32_C(0xFFFF) /* threads at a time */
+/* From the highest bit on: the condition, 26 bits; the mutex's hint, 12; threads that wait, 13; signals, 13. */
+#define TAG_SHIFT 38
+#define MUTEX_SHIFT 26
+#define WAITING_SHIFT 13
+#define MIXED UINT32_C(0x3FFFFFF)
+#define MOST UINT32_C(0x1FFF) /* threads at a time */
 
-/* 32 bits of the address: another condition with the same ones has another hash, or is 16 GiB away. */
+_Static_assert(PROFILE_N_HINTS <= 1 << (TAG_SHIFT - MUTEX_SHIFT), "a mutex's hint has its bits");
+
+/* Another condition of the same hash has another tag, but for one in many millions; then they share their signals. */
 static uint32_t tag_of(const void *cond) {
-    uint32_t tag = (uint32_t)((uintptr_t)cond >> 2);
+    uint32_t tag = (uint32_t)((uint64_t)(uintptr_t)cond * UINT64_C(0x9E3779B97F4A7C15) >> TAG_SHIFT);
     return tag != MIXED ? tag : 0;
 }
 
+static uint32_t tag_in(uint64_t word) {
+    return (uint32_t)(word >> TAG_SHIFT);
+}
+
+static uint32_t mutex_in(uint64_t word) {
+    return (uint32_t)(word >> MUTEX_SHIFT) % PROFILE_N_HINTS;
+}
+
 static uint32_t waiting_in(uint64_t word) {
-    return (uint32_t)(word >> 16) & MOST;
+    return (uint32_t)(word >> WAITING_SHIFT) & MOST;
 }
 
 static uint32_t given_in(uint64_t word) {
     return (uint32_t)word & MOST;
 }
 
-static uint64_t word_of(uint32_t tag, uint32_t waiting, uint32_t given) {
-    return waiting == 0 ? 0 : (uint64_t)tag << TAG_SHIFT | waiting << 16 | (given < waiting ? given : waiting);
+static uint64_t word_of(uint32_t tag, uint32_t mutex, uint32_t waiting, uint32_t given) {
+    return waiting == 0 ? 0
+                        : (uint64_t)tag << TAG_SHIFT | (uint64_t)mutex << MUTEX_SHIFT |
+                              (uint64_t)waiting << WAITING_SHIFT | (given < waiting ? given : waiting);
 }
 
 static uint64_t *place_of(const void *cond) {
     return &words[rec_hint_number((uintptr_t)cond)];
 }
 
-/* Relaxed throughout: the program's mutex orders a wait and a signal that belong together. */
+/*
+ * Relaxed throughout: the program's mutex orders a wait and a signal that belong together. The word names one mutex
+ * from the first signal that it counts to the last: while it counts one, threads wait, and so it keeps the mutex.
+ */
 static bool swap(uint64_t *place, uint64_t *seen, uint64_t fresh) {
-    return __atomic_compare_exchange_n(place, seen, fresh, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(place, seen, fresh, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return false;
+    uint64_t named = given_in(*seen) != 0 ? *seen : fresh;
+    rec_hint_relocks(mutex_in(named), (int32_t)given_in(fresh) - (int32_t)given_in(*seen));
+    return true;
 }
 
-bool rec_profile_begin_signals(const void *cond) {
+bool rec_profile_begin_signals(const void *cond, const void *mutex) {
     uint64_t *place = place_of(cond), word = __atomic_load_n(place, __ATOMIC_RELAXED);
-    uint32_t waiting, tag;
+    uint32_t waiting, tag, hint;
     do {
         waiting = waiting_in(word);
-        tag = waiting == 0 || word >> TAG_SHIFT == tag_of(cond) ? tag_of(cond) : MIXED;
+        tag = waiting == 0 || tag_in(word) == tag_of(cond) ? tag_of(cond) : MIXED;
+        hint = waiting == 0 ? rec_hint_number((uintptr_t)mutex) : mutex_in(word);
         if (waiting == MOST)
             return false;
-    } while (!swap(place, &word, word_of(tag, waiting + 1, given_in(word))));
+    } while (!swap(place, &word, word_of(tag, hint, waiting + 1, given_in(word))));
     return true;
 }
 
@@ -68,8 +94,8 @@ void rec_profile_end_signals(const void *cond, bool by_signal) {
         given = given_in(word);
         if (waiting == 0)
             return;
-    } while (
-        !swap(place, &word, word_of((uint32_t)(word >> TAG_SHIFT), waiting - 1, given - (given > 0 && by_signal))));
+        given -= given > 0 && by_signal;
+    } while (!swap(place, &word, word_of(tag_in(word), mutex_in(word), waiting - 1, given)));
 }
 
 bool rec_profile_gives_signal(const void *cond, bool broadcast) {
@@ -78,11 +104,11 @@ bool rec_profile_gives_signal(const void *cond, bool broadcast) {
     do {
         waiting = waiting_in(word);
         given = given_in(word);
-        if (word >> TAG_SHIFT != tag_of(cond))
+        if (tag_in(word) != tag_of(cond))
             return true;
         if (given == waiting)
             return false;
-    } while (!swap(place, &word, word_of(tag_of(cond), waiting, broadcast ? waiting : given + 1)));
+    } while (!swap(place, &word, word_of(tag_of(cond), mutex_in(word), waiting, broadcast ? waiting : given + 1)));
     return true;
 }
 

@@ -164,6 +164,15 @@ bool rec_enter_wait(struct rec_call *c, const void *cond, const void *mutex, con
 void rec_note(struct rec_thread *t, unsigned op, uint32_t other);
 void rec_leave(struct rec_call *c, int result);
 void rec_drop(struct rec_call *c);
+/* handler.c, for the interrupted code: put what handlers have left in `pending`. The thread is busy. */
+void rec_drain(struct rec_thread *t);
+/* For a handler: the call was made while the recorder was at work. */
+void rec_leave_nested(struct rec_call *c);
+/*
+ * The call is made while another one, which may wait, is under way: by a handler, which goes back to it. Or a handler
+ * has left that one by siglongjmp, and it is over: the work before it is this call's.
+ */
+void rec_interrupts(struct rec_call *c);
 /* What rec_leave does when the event is in the batch. The thread is busy, and is not so afterwards. */
 void rec_left(struct rec_call *c, uint64_t took, uint64_t now);
 /* Read CPU time. The result is now; the time that this takes counts neither for a call nor for work. */

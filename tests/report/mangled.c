@@ -8,6 +8,26 @@
 /* app::(anonymous namespace)::queue */
 pthread_mutex_t queue __asm__("_ZN3app12_GLOBAL__N_15queueE") = PTHREAD_MUTEX_INITIALIZER;
 
+#define TWICE(text) text text
+#define OFTEN(text) TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(text)))))))
+
+/* app::namespaces::namespaces::...::wide, longer than a line */
+pthread_mutex_t wide __asm__("_ZN3app" TWICE(TWICE(TWICE(TWICE("10namespaces")))) "4wideE") = PTHREAD_MUTEX_INITIALIZER;
+
+/* f<A<int, int>, A<A<int, int>, A<int, int>>, ...>: each argument is twice the one before. */
+#define PAIRS(a, b, c, d, e, f, g)                                                                                     \
+    "S0_IS" a "_S" a "_ES0_IS" b "_S" b "_ES0_IS" c "_S" c "_ES0_IS" d "_S" d "_ES0_IS" e "_S" e "_ES0_IS" f "_S" f    \
+    "_ES0_IS" g "_S" g "_E"
+void swollen(void) __asm__("_Z1fI1AIiiE" PAIRS("1", "2", "3", "4", "5", "6", "7")
+                               PAIRS("8", "9", "A", "B", "C", "D", "E") PAIRS("F", "G", "H", "I", "J", "K", "L")
+                                   PAIRS("M", "N", "O", "P", "Q", "R", "S")
+                                       PAIRS("T", "U", "V", "W", "X", "Y", "Z") "EvT_");
+__attribute__((noinline)) void swollen(void) {
+    pthread_mutex_lock(&wide);
+    compute(10);
+    pthread_mutex_unlock(&wide);
+}
+
 /* app::pool::push, with the hash of the old mangling */
 void push(void) __asm__("_ZN3app4pool4push17h0123456789abcdefE");
 __attribute__((noinline)) void push(void) {
@@ -15,9 +35,6 @@ __attribute__((noinline)) void push(void) {
     compute(200);
     pthread_mutex_unlock(&queue);
 }
-
-#define TWICE(text) text text
-#define OFTEN(text) TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(TWICE(text)))))))
 
 /* appp::gödel::gödel::..., 128 times: longer than what is shown, and the last byte of that is within a character */
 void longest(void) __asm__("_R" OFTEN("Nv") "C4appp" OFTEN("u8gdel_5qa"));
@@ -33,6 +50,7 @@ void *worker(void *argument) {
     for (int i = 0; i < 100; i++) {
         push();
         longest();
+        swollen();
         compute(20);
     }
     return argument;

@@ -279,8 +279,10 @@ subutai report mangled.sbt
 check "mangled: in the text, with a line that says the symbol" matches "$out" \
     $'\n 1\\. \\[hot-lock\\] '"${queue//[()]/.}"$'.*\nObjects\n'
 check "mangled: a name is cut between characters" iconv -f utf-8 -t utf-8 -o utf-8 <<<"$out"
-[ "$DEMANGLES" != true ] ||
+if [ "$DEMANGLES" = true ]; then
     check "mangled: what to type" matches "$out" $'\n  app::.anonymous namespace.::queue: --delegate calls it _ZN3app12_GLOBAL__N_15queueE\n'
+    check "mangled: a name of 200 letters, too" matches "$(tr -s ' \n' ' ' <<<"$out")" ': --delegate calls it _ZN3app(10namespaces){16}4wideE'
+fi
 subutai report --folded - mangled.sbt
 check "mangled: also there" iconv -f utf-8 -t utf-8 -o utf-8 <<<"$out"
 check "mangled: in folded stacks" matches "$out" "$worker;$push;${queue//[()]/.} [0-9]+"

@@ -145,10 +145,14 @@ static uint32_t site_to_delegate(const struct rep_report *r, uint32_t object) {
     return r->objects[object].made;
 }
 
-/* Has the text no letter that means something to a shell, or to --engines? OpenMP's locks, no mutexes, have such. */
+/*
+ * Has the text no letter that means something to a shell, or to --engines? OpenMP's locks, no mutexes, have such.
+ * MOST_NAME: many times what templates make, and no command line to read.
+ */
 static bool is_name(const char *text) {
+    enum { MOST_NAME = 4000 };
     static const char of_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-.";
-    return text[0] != '\0' && text[strspn(text, of_name)] == '\0' && strlen(text) < 100;
+    return text[0] != '\0' && text[strspn(text, of_name)] == '\0' && strlen(text) < MOST_NAME;
 }
 
 const char *names_delegated(struct names *n, uint32_t object) {

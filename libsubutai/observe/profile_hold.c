@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Holds of a profile: which are timed, and how.
+ *
+ * Of a thread's acquisitions one in `interval` is timed, at random, and stands for as many. What is timed beside
+ * these, because the object's holds are long or few (rec_profile_count), stands for itself alone and is left out of
+ * the interval. Which of the two ways is taken depends on what was before and not on the hold, so the sum of holds has
+ * no bias.
+ */
+#include "observe/profile.h"
+
+/* From one acquisition of a thread that is timed by its turn to the next, at least, on average. */
+enum { SAMPLE_NS = 20000 };
+
+static uint64_t draw(struct rec_profile *p) {
+    p->random ^= p->random << 13;
+    p->random ^= p->random >> 7;
+    p->random ^= p->random << 17;
+    return p->random;
+}
+
+/* A free place; or else the one that was taken first: some locks are given back by another thread, or never. */
+static uint32_t place_of_hold(struct rec_profile *p) {
+    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++)
+        if (p->holds[i].key.object == 0)
+            return i;
+    return p->next_hold++ % PROFILE_N_HOLDS;
+}
+
+/*
+ * Until a hold is over, object is 0 or what it says. A handler that comes in between may take the same place; what it
+ * still holds behind itself is not timed then.
+ */
+static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight) {
+    __typeof(&p->holds[0]) hold = &p->holds[place_of_hold(p)];
+    hold->key.object = 0;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    hold->key.site = key->site;
+    hold->key.op = key->op;
+    hold->key.type = key->type;
+    hold->weight = weight;
+    p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
+    hold->counts_misses = rec_misses_read(&p->misses, &hold->missed);
+    hold->begin_ns = rec_now_ns();
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    hold->key.object = key->object;
+}
+
+/* The interval to the next timed acquisition: the longer, the shorter the acquisitions have been behind each other. */
+SBT_NOINLINE void rec_profile_sample(struct rec_profile *p, const struct rec_key *key) {
+    uint64_t now = rec_now_ns(), each_ns = (now - p->sampled_ns) / p->weight;
+    uint32_t weight = p->weight;
+    uint32_t interval =
+        each_ns * PROFILE_MAX_INTERVAL > SAMPLE_NS ? (uint32_t)(SAMPLE_NS / each_ns) : PROFILE_MAX_INTERVAL;
+    interval = interval > 1 ? 1 + (uint32_t)(draw(p) % (2 * interval - 1)) : 1;
+    p->weight = interval;
+    p->sample_in = (int32_t)interval;
+    p->sampled_ns = now;
+    struct rec_thread *t = p->thread;
+    if (SBT_UNLIKELY(now >= p->flush_ns) && t->busy == 0 && rec_busy_begin(t)) {
+        rec_profile_write_if_due(t, now);
+        rec_busy_end(t);
+    }
+    begin_hold(p, key, weight);
+}
+
+SBT_NOINLINE void rec_profile_time(struct rec_profile *p, const struct rec_key *key) {
+    begin_hold(p, key, 1);
+}
+
+static unsigned bucket_of(uint64_t ns) {
+    unsigned b = ns > 0 ? 63 - (unsigned)__builtin_clzll(ns) : 0;
+    return b < SBT_TRACE_N_HOLD_BUCKETS ? b : SBT_TRACE_N_HOLD_BUCKETS - 1;
+}
+
+/* If a handler has come in between, the hold is forgotten. */
+static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
+    struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
+    if (rec_counts_find(&p->objects, key) == NULL && rec_counts_find(&p->sites, &of_site) == NULL)
+        rec_profile_make_entry(key); /* the lock was held so long that its entry has lost its place (make_room) */
+    if (p->busy != 0 || !rec_profile_begin_change(p))
+        return;
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
+    if (e == NULL)
+        e = rec_counts_find(counts, &of_site);
+    if (e != NULL) {
+        struct rec_held *h = rec_held_of(counts, e);
+        uint32_t *bucket = &h->buckets[bucket_of(ns)];
+        p->before = h->sums;
+        p->bucket = bucket;
+        p->bucket_before = *bucket;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        p->changing = &h->sums;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        h->sums.ns += ns * weight;
+        h->sums.max_ns = ns > h->sums.max_ns ? ns : h->sums.max_ns;
+        h->sums.n_timed++;
+        h->sums.n += weight;
+        e->is_long = h->sums.ns >= (uint64_t)h->sums.n * PROFILE_LONG_NS;
+        *bucket += weight;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        p->changing = NULL;
+    }
+    rec_profile_end_change(p);
+}
+
+/* Each hold as often as there are holds that it stands for, if the counter was there all the time. Relaxed: sums. */
+static void count_misses(const struct rec_profile *p, const struct rec_missed *before, uint32_t weight) {
+    struct rec_missed now;
+    if (!rec_misses_read(&p->misses, &now) || now.away_ns != before->away_ns)
+        return;
+    __atomic_fetch_add(&rec.n_counted_holds, weight, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&rec.n_misses, (now.n - before->n) * weight, __ATOMIC_RELAXED);
+}
+
+SBT_NOINLINE uint64_t rec_profile_end_hold(struct rec_profile *p, uintptr_t object) {
+    uint64_t now = 0, began_ns = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++) {
+        __typeof(&p->holds[0]) hold = &p->holds[i];
+        if (hold->key.object == object) {
+            now = now != 0 ? now : rec_now_ns(); /* mostly another lock is released, within a hold that is timed */
+            began_ns = hold->begin_ns;
+            uint64_t ns = now - began_ns;
+            if (hold->counts_misses)
+                count_misses(p, &hold->missed, hold->weight);
+            hold->key.object = 0;
+            struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false, 0};
+            add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);
+        }
+        n += hold->key.object != 0;
+    }
+    p->n_holds = n;
+    return began_ns;
+}
+
+void rec_profile_hold(const struct rec_key *key) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL)
+        return;
+    if (rec_entry_of(p, key) == NULL)
+        rec_profile_make_entry(key);
+    rec_profile_holds(p, key);
+    begin_hold(p, key, 1);
+}
+
+void rec_profile_held(const struct rec_key *key, uint64_t ns) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL || rec_entry_of(p, key) == NULL)
+        rec_profile_make_entry(key);
+    if ((p = rec_profile_mine()) != NULL)
+        add_hold(p, key, 1, ns);
+}

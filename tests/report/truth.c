@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Programs that know by their own clock how long they held and waited for what. Each prints a line per lock: its name,
+ * and nanoseconds.
+ *
+ * truth holds: `seldom` is held for long, seldom, beside a lock that is taken very often; so is `outer`, and another
+ * lock is taken often within; `kept` is held so long that the counts are written meanwhile. truth relocks: threads take
+ * turns at a condition, and each holds the mutex for long after its broadcast. What they wait then they wait for the
+ * mutex `relocked`.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "disease.h"
+
+enum { ROUNDS = 20, LONG_US = 3000, THREADS = 3, TURNS = 20 };
+
+static pthread_mutex_t often = PTHREAD_MUTEX_INITIALIZER, seldom = PTHREAD_MUTEX_INITIALIZER,
+                       outer = PTHREAD_MUTEX_INITIALIZER, kept = PTHREAD_MUTEX_INITIALIZER,
+                       inner = PTHREAD_MUTEX_INITIALIZER, relocked = PTHREAD_MUTEX_INITIALIZER,
+                       sums = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static long turn;
+static uint64_t waited_ns;
+
+static void take(pthread_mutex_t *mutex, int times) {
+    for (int i = 0; i < times; i++) {
+        pthread_mutex_lock(mutex);
+        pthread_mutex_unlock(mutex);
+    }
+}
+
+static int holds(void) {
+    uint64_t seldom_ns = 0, outer_ns = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        take(&often, 20000);
+        pthread_mutex_lock(&seldom);
+        uint64_t begin = now_ns();
+        pause_us(LONG_US);
+        seldom_ns += now_ns() - begin;
+        pthread_mutex_unlock(&seldom);
+        take(&often, 20000);
+        pthread_mutex_lock(&outer);
+        begin = now_ns();
+        take(&inner, 20000);
+        outer_ns += now_ns() - begin;
+        pthread_mutex_unlock(&outer);
+    }
+    pthread_mutex_lock(&kept);
+    uint64_t begin = now_ns();
+    for (int i = 0; i < 8; i++) {
+        pause_us(100000);
+        take(&often, 1000);
+    }
+    uint64_t kept_ns = now_ns() - begin;
+    pthread_mutex_unlock(&kept);
+    printf("seldom %ju\nouter %ju\nkept %ju\n", (uintmax_t)seldom_ns, (uintmax_t)outer_ns, (uintmax_t)kept_ns);
+    return 0;
+}
+
+static void *take_turns(void *id) {
+    uint64_t ns = 0;
+    for (int i = 0; i < TURNS; i++) {
+        pthread_mutex_lock(&relocked);
+        while (turn % THREADS != (long)id) {
+            uint64_t begin = now_ns();
+            pthread_cond_wait(&changed, &relocked);
+            ns += now_ns() - begin;
+        }
+        turn++;
+        pthread_cond_broadcast(&changed);
+        pause_us(LONG_US);
+        pthread_mutex_unlock(&relocked);
+    }
+    pthread_mutex_lock(&sums);
+    waited_ns += ns;
+    pthread_mutex_unlock(&sums);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "holds") == 0)
+        return holds();
+    run(THREADS, take_turns);
+    printf("relocked %ju\n", (uintmax_t)waited_ns);
+    return 0;
+}
