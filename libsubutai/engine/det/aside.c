@@ -170,6 +170,8 @@ void det_end_thread(void) {
     det_take(DET_END);
     sbt_lock_take(&r->lock);
     uint32_t number = det_self.number;
+    r->n_cancelled -= r->thread[number].is_cancelled;
+    r->thread[number].is_cancelled = false;
     turn_wake(&r->turn, (uintptr_t)&r->thread[number], UINT32_MAX);
     turn_end(&r->turn);
     bool is_detached = r->thread[number].is_detached;

@@ -23,6 +23,11 @@
 
 /* The slow path of det_take: another thread has the turn, or the caller has no number. Blocks. */
 void det_take_slow(void);
+/*
+ * The caller has the turn and did not wait for it; a thread has been cancelled. If that is the caller, and it is to be
+ * cancelled asynchronously, that acts here.
+ */
+void det_look_at_cancellation(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
@@ -60,6 +65,8 @@ static inline void det_get(void) {
     if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
                      __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
         det_take_slow();
+    else if (SBT_UNLIKELY(det_round->n_cancelled != 0))
+        det_look_at_cancellation();
 }
 
 /*

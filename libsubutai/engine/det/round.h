@@ -70,6 +70,7 @@ struct det_round {
     uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
     uint32_t n_lookers;   /* threads that look for stalls; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
+    uint32_t n_cancelled; /* threads that have been cancelled and have not ended; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     long process;         /* its id */
     uint32_t told;        /* its end: det.c; atomic */

@@ -247,10 +247,12 @@ int det_cancel(pthread_t thread) {
     if (pthread_equal(thread, pthread_self()))
         return sbt_real.pthread_cancel(thread);
     det_take(DET_CANCEL);
+    sbt_handlers_defer_cancellation();
     int result = sbt_real.pthread_cancel(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
     det_other(number);
     if (number != TURN_NO_THREAD) {
+        r->n_cancelled += !r->thread[number].is_cancelled;
         r->thread[number].is_cancelled = true;
         sbt_lock_take(&r->lock);
         for (uint32_t i = 0; i < r->turn.n_threads; i++)
