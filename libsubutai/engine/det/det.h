@@ -219,6 +219,8 @@ void det_adopt_unknown(uint32_t number, bool is_detached);
 void det_join_round(void);
 /* A handler has ended the thread's wait, by pthread_exit or a cancellation: the thread comes back. */
 void det_abandon_wait(void);
+/* The same, of a blocked thread: a handler has left by a jump, and the thread goes on. For os/cleanup.h. */
+void det_left_wait(void *unused);
 
 /* While a thread is blocked or outside, the operations of its signal handlers are a guest's. */
 struct det_aside {
