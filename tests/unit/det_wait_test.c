@@ -19,7 +19,6 @@ _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec"
 struct sbt_options sbt_options;
 union sbt_fork_page sbt_fork_page = {.known = 1};
 bool sbt_fence_asymmetric, sbt_switch_wanted, sbt_switch_interrupts;
-static struct det_round round_of_test;
 
 /* ---- a looker that looks no more ---- */
 
@@ -58,7 +57,6 @@ bool sbt_active_step(struct sbt_active *a) {
 
 static uint32_t calls_of_a_wait(bool served) {
     static const struct det_wait wait = {.tag = TURN_EXACT, .goes_on = true, .is_offer = true};
-    det_round = &round_of_test;
     *det_round = (struct det_round){.generation = 1};
     turn_begin(&det_round->turn, 0);
     turn_create(&det_round->turn);
@@ -99,7 +97,6 @@ void det_mutex_forked(void) {
 
 TEST(det_wait__forked_in_a_look_for_a_site, "in the child operations are offered again, with ways of its own") {
     uintptr_t site;
-    det_round = &round_of_test;
     *det_round = (struct det_round){.generation = 1, .is_logged = true};
     is_interrupted = true;
     if (setjmp(forks) == 0) {
@@ -131,6 +128,7 @@ NOT_CALLED(void, det_hints_op, uintptr_t site, const uintptr_t *chain)
 NOT_CALLED(void, det_hints_resume, void)
 NOT_CALLED(void, det_hints_served, uint32_t number, uintptr_t site)
 NOT_CALLED(void, det_join_round, void)
+NOT_CALLED(void, det_look_at_cancellation, void)
 NOT_CALLED(void, det_look_at_offer, void)
 NOT_CALLED(void, det_look_for_stall, void)
 NOT_CALLED(void, det_places_begin, void)

@@ -43,7 +43,7 @@ void det_watch_served(enum det_op op, uint32_t number, uintptr_t site);
 bool det_watch_needs_turn(uintptr_t site);
 void det_watch_resume(enum turn_reason reason);
 static inline bool det_is_watched(void) {
-    return SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) | det_round->is_hinted);
+    return SBT_UNLIKELY(det_round->is_watched);
 }
 /*
  * With --serial only the holder of the turn runs the program: a thread that has passed the turn, or has come back into
@@ -61,12 +61,10 @@ static inline bool det_in_operation(void) {
 /* The caller is about to make an operation: it has the turn when this returns. */
 static inline void det_get(void) {
     __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
-    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
-    if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
+    sbt_fence_light();                                             /* pairs with the heavy fence of expel (stall.c) */
+    if (SBT_UNLIKELY(det_self.generation != sbt_fork_page.known || /* 0 in a child that has not noticed */
                      __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
         det_take_slow();
-    else if (SBT_UNLIKELY(det_round->n_cancelled != 0))
-        det_look_at_cancellation();
 }
 
 /*
@@ -82,12 +80,15 @@ static inline void det_begin_op(void) {
         det_get();
     det_round->n_ops++;
 }
+/* The rest of it, where operations are watched. */
+void det_take_watched(enum det_op op);
 static inline void det_take(enum det_op op) {
     det_begin_op();
     struct det_round *r = det_round;
-    r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
     if (det_is_watched())
-        det_watch_op(op);
+        det_take_watched(op);
+    else
+        r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
 }
 
 /*

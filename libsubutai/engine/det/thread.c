@@ -253,7 +253,7 @@ int det_cancel(pthread_t thread) {
     det_other(number);
     if (number != TURN_NO_THREAD) {
         r->n_cancelled += !r->thread[number].is_cancelled;
-        r->thread[number].is_cancelled = true;
+        r->thread[number].is_cancelled = r->is_watched = true;
         sbt_lock_take(&r->lock);
         for (uint32_t i = 0; i < r->turn.n_threads; i++)
             if (det_root(i) == number && r->turn.thread[i].can_cancel) /* it, or a guest of its handler */
