@@ -14,6 +14,7 @@
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/arch.h"
+#include "os/cleanup.h"
 #include "os/real.h"
 #include "start/init.h"
 
@@ -36,20 +37,34 @@ SBT_C11_NAMES(SBT_RENAME)
  */
 #define THEIRS(call) (sbt_init(), sbt_real.call)
 
-/* The caller leaves the order of the engine, if that keeps one, for a call that may wait for the outside. */
-static inline bool abi_outside_begin(void) {
-    if (SBT_LIKELY(sbt_engine.order == NULL))
-        return false;
-    return sbt_engine.order->outside_begin();
+/* A call that may wait for the outside: the caller leaves the order of the engine, if that keeps one. */
+struct abi_outside {
+    bool has_left;
+    struct _pthread_cleanup_buffer jumped;
+};
+
+static inline void abi_outside_jumped(void *unused) {
+    (void)unused;
+    sbt_engine.order->outside_end();
 }
 
-static inline void abi_outside_end(const bool *has_left) {
-    if (SBT_UNLIKELY(*has_left))
-        sbt_engine.order->outside_end();
+static inline void abi_outside_begin(struct abi_outside *o) {
+    o->has_left = SBT_UNLIKELY(sbt_engine.order != NULL) && sbt_engine.order->outside_begin();
+    if (o->has_left)
+        _pthread_cleanup_push(&o->jumped, abi_outside_jumped, NULL);
 }
 
-/* For the length of the block that this stands in, however that ends. */
-#define ABI_OUTSIDE bool has_left __attribute__((cleanup(abi_outside_end), unused)) = abi_outside_begin()
+static inline void abi_outside_end(struct abi_outside *o) {
+    if (SBT_LIKELY(!o->has_left))
+        return;
+    _pthread_cleanup_pop(&o->jumped, 0);
+    sbt_engine.order->outside_end();
+}
+
+/* For the length of the block that this stands in, however that ends: also by a jump out of a signal handler. */
+#define ABI_OUTSIDE                                                                                                    \
+    struct abi_outside outside __attribute__((cleanup(abi_outside_end), unused));                                      \
+    abi_outside_begin(&outside)
 
 /* A call of glibc's function that may wait, also for other processes. */
 #define THEIRS_WAITS(call)                                                                                             \

@@ -45,10 +45,6 @@ static void set(uint32_t *word, uint32_t value) {
     sbt_wake(word, INT_MAX);
 }
 
-/* glibc's list of clean-ups. Its headers declare the record, its library exports the functions. */
-extern void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *), void *argument);
-extern void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
-
 /* A running initialiser, on the stack of the thread that runs it. */
 struct running {
     struct _pthread_cleanup_buffer registered;

@@ -10,7 +10,8 @@
 
 #define N_SIGNALS 65
 #define FIRST_REAL_TIME 32
-#define INFO_BYTES 48 /* the part of siginfo_t that the kernel fills in or reads; the rest is zero */
+#define CANCELLATION 32 /* the C library's own; its sigaction refuses this number */
+#define INFO_BYTES 48   /* the part of siginfo_t that the kernel fills in or reads; the rest is zero */
 #define BIT(signal) (UINT64_C(1) << ((signal)-1))
 
 /* Signals of faults. They are never deferred: a fault ends the process if its signal is blocked. */
@@ -50,6 +51,14 @@ static _Thread_local struct {
 
 static const uint64_t all_but_faults =
     ~(FAULTS | BIT(SIGKILL) | BIT(SIGSTOP)); /* the kernel blocks neither of these two */
+
+/* The kernel's, which the C library's function hides for its own signals. The same on both machines. */
+struct kernel_action {
+    handler_function *function;
+    unsigned long flags;
+    void *restorer;
+    uint64_t mask;
+};
 
 /* The kernel's masks have 64 bits, the C library's have more. */
 static uint64_t mask_get(const sigset_t *set) {
@@ -104,7 +113,7 @@ static bool defer(const siginfo_t *info, ucontext_t *context) {
 static void call(handler_function *function, siginfo_t *info, void *context) {
     struct sbt_waiter *waiter = sbt_self.waiter;
     if (SBT_UNLIKELY(waiter != NULL)) {
-        if (!are_held() && sbt_handlers_interrupt != NULL)
+        if (!are_held() && sbt_handlers_interrupt != NULL && info->si_signo != CANCELLATION)
             sbt_handlers_interrupt(waiter);
         sbt_self.waiter = NULL;
     }
@@ -273,4 +282,44 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
     if (old != NULL)
         *old = as_set(&was, &before);
     return 0;
+}
+
+/* ---- the C library's cancellation ---- */
+
+/* A cancelled thread with cancellation disabled ends as others do. */
+static void *cancel_itself(void *unused) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    sbt_real.pthread_cancel(pthread_self());
+    return unused;
+}
+
+/* Since 2.34 the C library installs its handler with the first cancellation. That one is to be deferred already. */
+static void let_install(void) {
+    pthread_t thread;
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    if (sbt_real.pthread_create(&thread, NULL, cancel_itself, NULL) == 0)
+        sbt_real.pthread_join(thread, NULL);
+    pthread_setcancelstate(state, NULL);
+}
+
+static handler_function *read_cancellation(struct kernel_action *action) {
+    *action = (struct kernel_action){.function = NULL};
+    sbt_syscall6(SYS_rt_sigaction, CANCELLATION, 0, (long)action, sizeof action->mask, 0, 0);
+    return action->function;
+}
+
+void sbt_handlers_defer_cancellation(void) {
+    static bool is_done; /* a forked child has the parent's handlers */
+    struct kernel_action action;
+    if (is_done)
+        return;
+    is_done = true;
+    if (read_cancellation(&action) == NULL)
+        let_install();
+    if (read_cancellation(&action) == NULL || action.function == handle)
+        return;
+    store(CANCELLATION, &(struct handler){.function = action.function, .wants_info = true});
+    action.function = handle;
+    sbt_syscall6(SYS_rt_sigaction, CANCELLATION, (long)&action, 0, sizeof action.mask, 0, 0);
 }

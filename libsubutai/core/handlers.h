@@ -100,6 +100,13 @@ extern void (*sbt_handlers_returned)(void *context);
  */
 extern uint64_t sbt_handlers_spared;
 
+/*
+ * From now on the signal by which the C library cancels a thread asynchronously is deferred as handlers are: a thread
+ * does not end in a section. Needs sbt_real; allocates a thread where the C library has not installed its handler yet.
+ * Not by two threads at once.
+ */
+void sbt_handlers_defer_cancellation(void);
+
 /* Is the handler called through the library's, and deferred unless it is a fault's? */
 bool sbt_handlers_can(int signal, const struct sigaction *action);
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The engine det and asynchronous cancellation: the clean-ups of a thread that was cancelled in a computation.
+# The engine det and asynchronous cancellation: in operations, and the clean-ups of a thread that was cancelled in a
+# computation.
 . "$(dirname "$0")/lib.sh"
 
 # The cancellation acts in a computation. The clean-up's first operation that waits for the turn is a lock that main
@@ -61,6 +62,73 @@ int main(void) {
 }
 END
 $CC -O1 -pthread cleans.c -o cleans
+# The threads do nothing but operations that do not block, so most cancellations come in one, or in its wait for the turn.
+cat >operates.c <<'END'
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdio.h>
+enum { ROUNDS = 300 };
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static sem_t sem, cleaned;
+static unsigned long long sum;
+static void add(unsigned number) {
+    pthread_mutex_lock(&mutex);
+    sum = sum * 31 + number;
+    pthread_mutex_unlock(&mutex);
+}
+static void clean(void *unused) {
+    (void)unused;
+    add(7);
+    sem_post(&cleaned);
+    add(8);
+}
+static void *operates(void *unused) {
+    pthread_cleanup_push(clean, NULL);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;) {
+        sem_post(&sem);
+        pthread_cond_signal(&cond);
+        sem_trywait(&sem);
+        sched_yield();
+    }
+    pthread_cleanup_pop(0);
+    return unused;
+}
+int main(void) {
+    int n = 0;
+    sem_init(&sem, 0, 0);
+    sem_init(&cleaned, 0, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t thread;
+        void *result;
+        pthread_create(&thread, NULL, operates, NULL);
+        for (int k = 0; k < i % 7; k++)
+            add(k);
+        for (volatile int k = 0; k < i * 37 % 500; k++)
+            ;
+        pthread_cancel(thread);
+        add(9);
+        sem_wait(&cleaned);
+        add(10);
+        pthread_join(thread, &result);
+        n += result == PTHREAD_CANCELED;
+    }
+    printf("%d %016llx\n", n, sum);
+    return 0;
+}
+END
+$CC -O1 -pthread operates.c -o operates
+for wait in adaptive adaptive adaptive switch switch auto; do
+    rm -f log
+    within 20 "$SUBUTAI" run --engine det --wait $wait --verbose 2 --log log -- ./operates
+    echo "$status $out $(sed -n 's/.*schedule //p' log)"
+done >ends
+out=$(sort -u ends)
+check "cancellations that come in operations: each acts, and there is one schedule" matches "$out" \
+    '^0 300 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+
 # The section keeps the computation from having the turn, so that main may cancel it.
 printf 'subutai-hints 1\ngive-up-turn computes (cleans) 300 5000\n' >cleans.hints
 for wait in adaptive adaptive switch; do

@@ -170,6 +170,9 @@ void det_end_thread(void) {
     det_take(DET_END);
     sbt_lock_take(&r->lock);
     uint32_t number = det_self.number;
+    if (r->thread[number].is_cancelled && --r->n_cancelled == 0)
+        r->is_watched = __atomic_load_n(&r->is_logged, __ATOMIC_RELAXED) || r->is_hinted;
+    r->thread[number].is_cancelled = false;
     turn_wake(&r->turn, (uintptr_t)&r->thread[number], UINT32_MAX);
     turn_end(&r->turn);
     bool is_detached = r->thread[number].is_detached;

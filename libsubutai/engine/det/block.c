@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Operations that block, and cancellation points. */
+#include <sys/syscall.h>
+
 #include "core/handlers.h"
 #include "engine/det/det.h"
+#include "os/cleanup.h"
+#include "switch/switch.h"
 
 static bool is_enabled(void) {
     int state;
@@ -18,18 +22,35 @@ static bool is_cancelled(void) {
 
 /*
  * With asynchronous cancellation the signal of a cancellation may strike while the thread waits for the turn, or has
- * it: the others would wait for the turn that it takes to its end. So the type is deferred in a wait, and a thread that
- * has been cancelled meanwhile gives the turn up before the type is what it was. Not in an operation inside of another.
+ * it: the others would wait for the turn that it takes to its end. So the type is deferred in a wait, and the signal in
+ * an operation. A thread that has been cancelled gives the turn up before the type is what it was. Not in an operation
+ * inside of another.
+ *
+ * The cancellation acts in pthread_setcanceltype, once its signal has been handled. The kernel does that when the
+ * thread comes back from a system call: the signal was sent before the thread has got the turn.
  */
 SBT_NOINLINE void det_be_asynchronous_again(void) {
     bool passes = is_cancelled();
     if (passes) {
         det_self.is_exiting = true;
         det_pass();
+        sbt_pin_self(false);
+        sbt_syscall0(SYS_getpid);
     }
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-    if (passes) /* the cancellation had acted before, in a computation: this is an operation of a clean-up */
+    if (passes) { /* the cancellation had acted before, in a computation: this is an operation of a clean-up */
+        sbt_handlers_hold();
         det_take_slow();
+    }
+}
+
+SBT_NOINLINE void det_look_at_cancellation(void) {
+    int type;
+    if (!is_cancelled())
+        return;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
+        det_be_asynchronous_again();
 }
 
 void det_cancel_has_acted(void) {
@@ -81,10 +102,17 @@ static void end_to_look(const struct det_wait *wait, bool had_handled) {
     det_self.has_handled = had_handled;
 }
 
+void det_left_wait(void *unused) {
+    (void)unused;
+    det_self.n_inner = 0;
+    det_abandon_wait();
+}
+
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
     const uint32_t number = det_self.number, generation = r->generation;
     struct det_aside aside;
+    struct _pthread_cleanup_buffer jumped;
     int type;
     if (wait->can_cancel && is_cancelled())
         return TURN_CANCELLED;
@@ -108,7 +136,9 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
     if (next != number)
         det_give(next);
+    _pthread_cleanup_push(&jumped, det_left_wait, NULL);
     bool has_it = det_await_woken(wait, number, generation);
+    _pthread_cleanup_pop(&jumped, 0);
     end_to_look(wait, had_handled);
     det_self.n_inner = n_inner;
     if (!is_async || !has_it)

@@ -20,9 +20,6 @@
 
 static int start(const struct sbt_options *options) {
     sbt_adapt_start((uint32_t)options->value[SBT_OPT_SPIN_NS].u, (uint32_t)options->value[SBT_OPT_YIELDS].u);
-    det_round = sbt_memory_map(sizeof *det_round);
-    if (det_round == NULL)
-        return ENOMEM;
     sbt_handlers_interrupt = det_handler_runs;
     det_is_serial = options->value[SBT_OPT_SERIAL].u != 0;
     det_thread_start();

@@ -23,6 +23,11 @@
 
 /* The slow path of det_take: another thread has the turn, or the caller has no number. Blocks. */
 void det_take_slow(void);
+/*
+ * The caller has the turn and did not wait for it; a thread has been cancelled. If that is the caller, and it is to be
+ * cancelled asynchronously, that acts here.
+ */
+void det_look_at_cancellation(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
@@ -38,7 +43,7 @@ void det_watch_served(enum det_op op, uint32_t number, uintptr_t site);
 bool det_watch_needs_turn(uintptr_t site);
 void det_watch_resume(enum turn_reason reason);
 static inline bool det_is_watched(void) {
-    return SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED) | det_round->is_hinted);
+    return SBT_UNLIKELY(det_round->is_watched);
 }
 /*
  * With --serial only the holder of the turn runs the program: a thread that has passed the turn, or has come back into
@@ -56,8 +61,8 @@ static inline bool det_in_operation(void) {
 /* The caller is about to make an operation: it has the turn when this returns. */
 static inline void det_get(void) {
     __atomic_store_n(&det_self.in_op, 1, __ATOMIC_RELAXED);
-    sbt_fence_light(); /* pairs with the heavy fence of expel (stall.c) */
-    if (SBT_UNLIKELY(det_self.generation != sbt_fork_generation() + 1 ||
+    sbt_fence_light();                                             /* pairs with the heavy fence of expel (stall.c) */
+    if (SBT_UNLIKELY(det_self.generation != sbt_fork_page.known || /* 0 in a child that has not noticed */
                      __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != det_self.number))
         det_take_slow();
 }
@@ -75,12 +80,15 @@ static inline void det_begin_op(void) {
         det_get();
     det_round->n_ops++;
 }
+/* The rest of it, where operations are watched. */
+void det_take_watched(enum det_op op);
 static inline void det_take(enum det_op op) {
     det_begin_op();
     struct det_round *r = det_round;
-    r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
     if (det_is_watched())
-        det_watch_op(op);
+        det_take_watched(op);
+    else
+        r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
 }
 
 /*
@@ -212,6 +220,8 @@ void det_adopt_unknown(uint32_t number, bool is_detached);
 void det_join_round(void);
 /* A handler has ended the thread's wait, by pthread_exit or a cancellation: the thread comes back. */
 void det_abandon_wait(void);
+/* The same, of a blocked thread: a handler has left by a jump, and the thread goes on. For os/cleanup.h. */
+void det_left_wait(void *unused);
 
 /* While a thread is blocked or outside, the operations of its signal handlers are a guest's. */
 struct det_aside {

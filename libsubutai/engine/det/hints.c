@@ -284,7 +284,7 @@ void det_pcs(bool begins) {
     if (det_self.in_pcs > (begins ? 1 : 0))
         return;
     det_take(DET_PCS);
-    det_round->is_hinted = true; /* operations look at in_pcs */
+    det_round->is_hinted = det_round->is_watched = true; /* operations look at in_pcs */
     if (counts())
         set_hint(NULL);
     det_pass();

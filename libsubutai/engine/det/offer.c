@@ -20,6 +20,7 @@
  */
 #include "core/object.h"
 #include "engine/det/hints.h"
+#include "os/cleanup.h"
 
 static struct det_offer *offer_of(uint32_t number) {
     return &det_round->thread[number].offer;
@@ -84,12 +85,15 @@ void det_look_at_offer(void) {
  */
 static bool await(uint32_t number) {
     static const struct det_wait wait = {.tag = TURN_EXACT, .goes_on = true, .is_offer = true};
+    struct _pthread_cleanup_buffer jumped;
     bool is_here;
+    _pthread_cleanup_push(&jumped, det_left_wait, NULL);
     do {
         is_here = det_await_woken(&wait, number, det_round->generation);
         det_look_at_offer();
     } while (is_here && det_self.offers != 0 && !det_is_released(number) &&
              __atomic_load_n(&det_round->turn.holder, __ATOMIC_ACQUIRE) != number);
+    _pthread_cleanup_pop(&jumped, 0);
     return is_here;
 }
 

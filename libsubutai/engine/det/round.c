@@ -31,9 +31,9 @@
 
 enum { AWAKE = DET_AWAKE, ASLEEP, GIVEN };
 
-struct det_round *det_round;
+struct det_round det_round[1]; /* at an address that the linker knows: an operation reads no pointer to it */
 bool det_is_serial;
-_Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
+_Thread_local struct det_self det_self __attribute__((tls_model("initial-exec"))) = {.number = DET_NO_NUMBER};
 
 static uint32_t *word_of(uint32_t number) {
     return det_word(det_root(number));
@@ -303,6 +303,7 @@ static void begin_round(void) {
     det_places_begin();
     r->is_timed = sbt_options.value[SBT_OPT_SCHEDULE_TIMES].u != 0;
     r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked, det_hints_begin());
+    r->is_watched = r->is_logged || r->is_hinted;
 }
 
 void det_take_slow(void) {

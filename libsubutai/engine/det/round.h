@@ -70,9 +70,11 @@ struct det_round {
     uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
     uint32_t n_lookers;   /* threads that look for stalls; atomic */
     uint32_t n_objects;   /* that have a number; the holder's */
+    uint32_t n_cancelled; /* threads that have been cancelled and have not ended; the holder's */
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     long process;         /* its id */
     uint32_t told;        /* its end: det.c; atomic */
+    bool is_watched;      /* operations take the slow way: for the log, hints or a cancellation; the holder's */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
     bool is_timed;        /* the log has times; set before there is a second thread */
@@ -103,8 +105,8 @@ struct det_round {
         bool is_detached;  /* the number is free when the thread has ended; the holder's */
         bool is_cancelled; /* its next cancellation point acts; the holder's */
     } thread[TURN_THREADS];
-};
-extern struct det_round *det_round;
+} __attribute__((aligned(SBT_PAGE_MAX))); /* pages of its own, which a child gives back */
+extern struct det_round det_round[1];
 
 /*
  * A child's threads sleep on other words than the parent's:

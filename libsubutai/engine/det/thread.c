@@ -247,11 +247,13 @@ int det_cancel(pthread_t thread) {
     if (pthread_equal(thread, pthread_self()))
         return sbt_real.pthread_cancel(thread);
     det_take(DET_CANCEL);
+    sbt_handlers_defer_cancellation();
     int result = sbt_real.pthread_cancel(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
     det_other(number);
     if (number != TURN_NO_THREAD) {
-        r->thread[number].is_cancelled = true;
+        r->n_cancelled += !r->thread[number].is_cancelled;
+        r->thread[number].is_cancelled = r->is_watched = true;
         sbt_lock_take(&r->lock);
         for (uint32_t i = 0; i < r->turn.n_threads; i++)
             if (det_root(i) == number && r->turn.thread[i].can_cancel) /* it, or a guest of its handler */

@@ -38,11 +38,21 @@ SBT_NOINLINE void det_watch_op(enum det_op op) {
         det_hints_op(call.site, n != 0 ? chain : NULL);
 }
 
-SBT_NOINLINE void det_take_object_slow(enum det_op op, uint32_t *number) {
+/* A cancellation that acts here leaves no trace of the operation. */
+SBT_NOINLINE void det_take_watched(enum det_op op) {
     struct det_round *r = det_round;
+    if (SBT_UNLIKELY(r->n_cancelled != 0) && det_self.n_inner == 0) {
+        r->n_ops--;
+        det_look_at_cancellation();
+        r->n_ops++;
+    }
     r->hash = schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op);
-    if (det_is_watched())
+    if (__atomic_load_n(&r->is_logged, __ATOMIC_RELAXED) || r->is_hinted)
         det_watch_op(op);
+}
+
+SBT_NOINLINE void det_take_object_slow(enum det_op op, uint32_t *number) {
+    det_take_watched(op);
     det_object(number);
 }
 

@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The engine det and siglongjmp out of signal handlers: a thread that leaves a wait is in the order again; an operation
+# that a handler has interrupted is whole.
+. "$(dirname "$0")/lib.sh"
+
+# jumps WAIT: the main thread leaves that wait, and then competes with two others.
+cat >jumps.c <<'END'
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+enum { ROUNDS = 3, OPERATIONS = 100 };
+static sigjmp_buf way_out;
+static sem_t sem;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier;
+static unsigned long long sum;
+static int ends[2];
+static void jump(int signal) {
+    (void)signal;
+    siglongjmp(way_out, 1);
+}
+static void add(unsigned long number) {
+    for (int i = 0; i < OPERATIONS; i++) {
+        pthread_mutex_lock(&mutex);
+        sum = sum * 31 + number;
+        pthread_mutex_unlock(&mutex);
+    }
+}
+static void *adds(void *number) {
+    add((unsigned long)number);
+    return NULL;
+}
+static void wait_for(const char *what) {
+    char byte;
+    if (strcmp(what, "read") == 0)
+        while (read(ends[0], &byte, 1) != 1)
+            ;
+    else if (strcmp(what, "sem_wait") == 0)
+        sem_wait(&sem);
+    else if (strcmp(what, "mutex") == 0)
+        pthread_mutex_lock(&other);
+    else if (strcmp(what, "sleep") == 0)
+        sleep(60);
+    else
+        pthread_barrier_wait(&barrier);
+}
+int main(int n, char **words) {
+    struct sigaction action = {.sa_handler = jump};
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    (void)n;
+    sem_init(&sem, 0, 0);
+    pthread_barrier_init(&barrier, NULL, 100);
+    pthread_mutex_lock(&other);
+    if (pipe(ends) != 0)
+        return 2;
+    sigaction(SIGALRM, &action, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t threads[2];
+        if (sigsetjmp(way_out, 1) == 0) {
+            setitimer(ITIMER_REAL, &soon, NULL);
+            wait_for(words[1]);
+            return 1;
+        }
+        for (unsigned long k = 0; k < 2; k++)
+            pthread_create(&threads[k], NULL, adds, (void *)(k + 1));
+        add(9);
+        for (int k = 0; k < 2; k++)
+            pthread_join(threads[k], NULL);
+    }
+    printf("%016llx\n", sum);
+    return 0;
+}
+END
+$CC -O1 -pthread jumps.c -o jumps
+for what in read sem_wait mutex sleep barrier; do
+    for wait in adaptive switch; do
+        rm -f log
+        within 20 "$SUBUTAI" run --engine det --wait $wait --verbose 2 --log log -- ./jumps $what
+        echo "$status $out $(sed -n 's/.*schedule //p' log)"
+    done >ends
+    out=$(sort -u ends)
+    check "$what is left by a jump: one return from outside for each, and one schedule" matches "$out" \
+        '^0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 3 returns from outside$'
+done
+
+# Signals to the process and to the thread; each post that is not jumped out of counts.
+cat >posts.c <<'END'
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { JUMPS = 400, THREADS = 3 };
+static sem_t sem;
+static atomic_int jumps, ends;
+static _Thread_local sigjmp_buf way_out;
+static _Thread_local volatile sig_atomic_t may_jump;
+static void jump(int signal) {
+    (void)signal;
+    if (!may_jump)
+        return;
+    atomic_fetch_add(&jumps, 1);
+    siglongjmp(way_out, 1);
+}
+static void *posts(void *unused) {
+    sigsetjmp(way_out, 1);
+    may_jump = 1;
+    while (!atomic_load(&ends))
+        sem_post(&sem);
+    may_jump = 0;
+    return unused;
+}
+static void *takes(void *unused) {
+    while (!atomic_load(&ends))
+        sem_wait(&sem);
+    return unused;
+}
+int main(void) {
+    pthread_t threads[THREADS];
+    struct sigaction action = {.sa_handler = jump, .sa_flags = SA_RESTART};
+    sem_init(&sem, 0, 0);
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, i == 0 ? posts : takes, NULL);
+    for (int i = 0; i < 10 * JUMPS && atomic_load(&jumps) < JUMPS; i++) {
+        if (i % 2 == 0)
+            pthread_kill(threads[0], SIGUSR1);
+        else
+            kill(getpid(), SIGUSR1);
+        usleep(20);
+    }
+    atomic_store(&ends, 1);
+    for (int i = 0; i < THREADS; i++)
+        sem_post(&sem);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    puts(atomic_load(&jumps) > 0 ? "jumped" : "no jump");
+    return 0;
+}
+END
+$CC -O1 -pthread posts.c -o posts
+for wait in adaptive switch 'switch!'; do
+    within 30 "$SUBUTAI" run --engine det --wait $wait --log log -- ./posts
+    echo "$status $out"
+done >ends
+check "jumps out of sem_post: the others go on" is "$(sort -u ends)" '0 jumped'
+finish
