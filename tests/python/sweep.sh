@@ -52,9 +52,9 @@ refuses_file "bad.toml: grid: --cores: '2000' is not a legal value \(legal: 1 to
     $'traces = ["four.sbt"]\n[grid]\ncores = [2, 2000]'
 refuses_file "bad.toml: grid: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" \
     $'traces = ["four.sbt"]\n[grid]\ncores = 1\nsync = ["ni"]'
-refuses_file "bad.toml: grid: --sync: unknown value 'software' \(legal: glibc, direct" \
+refuses_file "bad.toml: grid: --sync: 'software': the host has none \(legal with --machine paper\)" \
     $'traces = ["four.sbt"]\n[grid]\nsync = ["software"]\nmachine = "host"'
-refuses_file "bad.toml: grid: machine 'paper': --sync: unknown value 'glibc' \(legal: software" \
+refuses_file "bad.toml: grid: machine 'paper': --sync: 'glibc': the paper's chip has none" \
     $'traces = ["four.sbt"]\n[grid]\nmachine = ["host", "paper"]\nsync = ["glibc"]'
 refuses_file "bad.toml: grid: cores: 1.5 is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [1.5]'
 refuses_file "bad.toml: grid: cores: True is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [true]'
