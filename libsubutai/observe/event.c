@@ -85,7 +85,7 @@ static inline void begin(struct rec_call *c) {
     } else {
         uint64_t before = t->cpu_ns;
         now = rec_read_cpu(t);
-        work = rec_above_zero(t->cpu_ns, before);
+        work = rec_used_between(before, t->cpu_ns, rec.cpu_reading_ns);
         work = work < gap ? work : gap;
         t->long_after = gap > REC_SHORT_NS ? t->long_after | site : t->long_after & ~site;
     }

@@ -48,11 +48,16 @@ static void put(struct rec_thread *t, const void *site, uint64_t at_ns, uint64_t
     rec_encode_full(t);
 }
 
+/* Of the core's time in a call, without the two readings of the clock. */
+static inline uint64_t program_ns(uint64_t ns) {
+    return rec_above_zero(ns, 2 * (uint64_t)rec.reading_ns);
+}
+
 SBT_NOINLINE void rec_outside_waited(struct rec_thread *t, const void *site, uint64_t now_ns) {
     uint64_t took = rec_above_zero(now_ns, t->end_ns), before = t->cpu_ns, n = t->n_sleeps;
     t->end_ns = rec_read_cpu(t);
-    uint64_t cpu = rec_above_zero(t->cpu_ns, before), off = rec_above_zero(took, cpu);
-    t->carried_ns += took - off;
+    uint64_t cpu = rec_used_between(before, t->cpu_ns, rec.cpu_reading_ns), off = rec_above_zero(took, cpu);
+    t->carried_ns += program_ns(took - off);
     if (off < LEAST_NS)
         return;
     t->n_sleeps = sleeps();
@@ -94,7 +99,7 @@ static void begin(struct abi_outside_seen *seen) {
     } else if (t->outside == NULL || !rec_outside_is_cut(t, now)) {
         uint64_t before = t->cpu_ns;
         now = rec_read_cpu(t);
-        uint64_t work = rec_above_zero(t->cpu_ns, before);
+        uint64_t work = rec_used_between(before, t->cpu_ns, rec.cpu_reading_ns);
         t->carried_ns += work < gap ? work : gap;
         t->end_ns = now;
     }
@@ -121,7 +126,7 @@ static void end(struct abi_outside_seen *seen) {
     uint64_t now = rec_now_ns(), took = rec_above_zero(now, t->end_ns);
     if (SBT_LIKELY(rec_stayed(t, took))) {
         t->cpu_ns += took;
-        t->carried_ns += took;
+        t->carried_ns += program_ns(took);
         t->end_ns = now;
     } else {
         rec_outside_waited(t, seen->site, now);

@@ -25,6 +25,17 @@ static uint64_t cost_of_reading(void) {
     return (rec_now_ns() - start) / N_CALIBRATED;
 }
 
+/*
+ * A thread reads its CPU time in the kernel, which counts that too: some before the reading, the rest until the next.
+ * So between two readings one of them is counted. 0 where the kernel counts in ticks.
+ */
+static uint64_t cost_of_cpu_reading(struct rec_thread *t) {
+    t->end_ns = rec_read_cpu(t);
+    uint64_t before = t->cpu_ns, between = rec_now_ns() - t->end_ns;
+    rec_read_cpu(t);
+    return rec_above_zero(t->cpu_ns - before, between);
+}
+
 static uint32_t least_of(uint32_t least, uint64_t ns) {
     return ns < least ? (uint32_t)ns : least;
 }
@@ -55,7 +66,7 @@ void rec_calibrate(void) {
     struct rec_thread *scratch = rec_map(sizeof *scratch), *self = rec_self;
     struct rec_node object = {.type = SBT_TRACE_MUTEX};
     uintptr_t at = (uintptr_t)&object;
-    uint32_t overhead = MOST_OVERHEAD_NS, reading = MOST_OVERHEAD_NS;
+    uint32_t overhead = MOST_OVERHEAD_NS, reading = MOST_OVERHEAD_NS, cpu_reading = MOST_OVERHEAD_NS;
     if (scratch == NULL)
         return;
     scratch->generation = sbt_fork_generation();
@@ -72,9 +83,12 @@ void rec_calibrate(void) {
         }
         overhead = least_of(overhead, mean_between(scratch));
         reading = least_of(reading, cost_of_reading());
+        cpu_reading = least_of(cpu_reading, cost_of_cpu_reading(scratch));
+        rec_preempt_arm(scratch->mark);
     }
     rec_self = self;
     rec.overhead_ns = overhead;
     rec.reading_ns = reading;
+    rec.cpu_reading_ns = cpu_reading;
     sbt_syscall3(SYS_munmap, scratch, sizeof *scratch, 0);
 }

@@ -167,6 +167,8 @@ extern struct rec {
     uint32_t closing; /* 1: no event begins or ends from here on */
     uint32_t overhead_ns,
         reading_ns; /* what an event costs outside of what it measures; what reading the clock costs */
+    uint32_t
+        cpu_reading_ns; /* CPU time from one reading of the thread's CPU time to the next that these readings are */
     uint64_t start_ns;
     uint32_t generation; /* the fork generation of the process that all this belongs to */
     uint32_t process_id;

@@ -23,4 +23,13 @@ static inline uint64_t rec_work_of(uint64_t between_ns, uint32_t overhead_ns, ui
     return 0;
 }
 
+/*
+ * The CPU time that a thread has used between two readings of it. A reading costs CPU time itself: what it takes before
+ * it reads, and what the one before took after it had read, are between the two.
+ */
+static inline uint64_t rec_used_between(uint64_t from_ns, uint64_t to_ns, uint32_t reading_ns) {
+    uint64_t least = from_ns + reading_ns;
+    return to_ns > least ? to_ns - least : 0;
+}
+
 #endif

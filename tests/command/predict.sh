@@ -41,9 +41,11 @@ refuses "predict: --sched: unknown value 'fifo' \(legal: rr, csa, oat\)" predict
 refuses "predict: --sched: unknown value '' \(legal: rr, csa, oat\)" predict --sched rr, four.sbt
 refuses "predict: --sched: 'rr' twice" predict --sched rr,csa,rr four.sbt
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" predict --sync ni four.sbt
-refuses "predict: --sync: unknown value 'glibc' \(legal: software, subutai, optical, atac\)" predict --sync glibc four.sbt
-refuses "predict: --sync: unknown value 'subutai' \(legal: glibc, direct, switch, delegate\)" predict --machine host --sync subutai four.sbt
+refuses "predict: --sync: 'glibc': the paper's chip has none \(legal with --machine host\)" predict --sync glibc four.sbt
+refuses "predict: --sync: 'subutai': the host has none \(legal with --machine paper\)" predict --machine host --sync subutai four.sbt
+refuses "predict: --sync: 'delegate': the paper's chip has none \(legal with --machine host\)" predict --sync software,delegate four.sbt
 refuses "predict: --machine: unknown value 'chip' \(legal: paper, host, host:FILE\)" predict --machine chip four.sbt
+refuses "predict: --machine: unknown value 'host:' \(legal: paper, host, host:FILE\)" predict --machine host: four.sbt
 refuses "predict: --machine: no-such.costs: " predict --machine host:no-such.costs four.sbt
 refuses "predict: --mesh: the host has none" predict --machine host --mesh 2x2 four.sbt
 refuses "predict: --sched: the host has Linux's scheduler" predict --machine host --sched rr four.sbt

@@ -21,6 +21,8 @@ subutai sweep --dask tcp://127.0.0.1:1 many.toml
 check "no scheduler: within bounds" sweep_ends 2 "--dask: no scheduler answers at 'tcp://127.0.0.1:1'"
 subutai sweep --dask nonsense://x many.toml
 check "no address" sweep_ends 2 "--dask: 'nonsense://x' \(legal: HOST:PORT, tcp, "
+subutai sweep --dask localhost many.toml
+check "no port: at once, in one line" sweep_ends 2 "--dask: 'localhost' \(legal: HOST:PORT, tcp, "
 
 dask() {
     local name=$1 program=$2

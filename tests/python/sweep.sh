@@ -52,9 +52,9 @@ refuses_file "bad.toml: grid: --cores: '2000' is not a legal value \(legal: 1 to
     $'traces = ["four.sbt"]\n[grid]\ncores = [2, 2000]'
 refuses_file "bad.toml: grid: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac\)" \
     $'traces = ["four.sbt"]\n[grid]\ncores = 1\nsync = ["ni"]'
-refuses_file "bad.toml: grid: --sync: unknown value 'software' \(legal: glibc, direct" \
+refuses_file "bad.toml: grid: --sync: 'software': the host has none \(legal with --machine paper\)" \
     $'traces = ["four.sbt"]\n[grid]\nsync = ["software"]\nmachine = "host"'
-refuses_file "bad.toml: grid: machine 'paper': --sync: unknown value 'glibc' \(legal: software" \
+refuses_file "bad.toml: grid: machine 'paper': --sync: 'glibc': the paper's chip has none" \
     $'traces = ["four.sbt"]\n[grid]\nmachine = ["host", "paper"]\nsync = ["glibc"]'
 refuses_file "bad.toml: grid: cores: 1.5 is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [1.5]'
 refuses_file "bad.toml: grid: cores: True is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [true]'
@@ -156,6 +156,18 @@ for number in $out; do
 done
 check "axes, lines and traces are named" is "$(grep -cE '>(cores|speed-up|traces/long.sbt|sync subutai, sched csa, queue_elements 122)</text>' \
     pictures/speedup-pinned-true.svg)" 8
+cat >machines.toml <<'EOF'
+traces = ["four.sbt"]
+[grid]
+machine = ["paper", "host"]
+cores = [1, 2]
+sync = ["software", "subutai", "glibc", "switch"]
+EOF
+subutai sweep machines.toml
+subutai sweep plot machines
+check "two machines" is "$status" 0
+check "a map has its machine's rows only" is "$(grep -lE '>(software|subutai)</text>' machines/heat-*) $(grep -lE '>(glibc|switch)</text>' machines/heat-*)" \
+    "machines/heat-machine-paper.svg machines/heat-machine-host.svg"
 subutai sweep plot -o same grid
 check "the same pictures again" diff -r pictures same
 subutai sweep plot -x queue-elements -y cores --format png -o png grid

@@ -39,6 +39,13 @@ TEST(no_more_is_owed_than_an_event_costs) {
     ck_assert_uint_eq(work(1000), 1000 - OVERHEAD);
 }
 
+TEST(a_reading_of_cpu_time_is_no_work) {
+    ck_assert_uint_eq(rec_used_between(10000, 10700, 500), 200);
+    ck_assert_uint_eq(rec_used_between(10000, 10700, 0), 700); /* a kernel that counts in ticks: unknown */
+    ck_assert_uint_eq(rec_used_between(10000, 10500, 500), 0);
+    ck_assert_uint_eq(rec_used_between(10000, 10400, 500), 0);
+}
+
 /* Work of 2 ns, by a clock that counts in steps of 10: as long as it is, on average. */
 TEST(mean_of_work_shorter_than_a_step) {
     enum { N = 1000, WORK = 2, STEP = 10 };

@@ -254,7 +254,7 @@ static struct predict_machine read_machine(const char *name) {
         return (struct predict_machine){.name = name};
     if (strcmp(name, "host") == 0)
         m.costs = sim_host_costs_reference();
-    else if (strncmp(name, "host:", 5) != 0)
+    else if (strncmp(name, "host:", 5) != 0 || name[5] == '\0')
         cmd_refuse("predict: --machine: unknown value '%s' (legal: paper, host, host:FILE)", name);
     else if (sim_host_costs_read(name + 5, &m.costs, error, sizeof error) != 0)
         cmd_refuse("predict: --machine: %s: %s", name + 5, error);
@@ -286,6 +286,17 @@ static void read_machines(struct predict *p) {
 static const char *const sync_names[] = {"software", "subutai", "optical", "atac",
                                          "glibc",    "direct",  "switch",  "delegate"};
 
+/* A value of --sync that only the machine has that is not in the list of machines. */
+static void refuse_other_machine(const struct predict *p) {
+    char *copy = cmd_format("%s", p->sync), *rest = copy, *word;
+    while ((word = strsep(&rest, ",")) != NULL)
+        for (unsigned i = 0; i < SIM_N_ALL_SYNCS; i++)
+            if (strcmp(word, sync_names[i]) == 0 && (i < SIM_N_SYNCS ? !p->has_paper : !p->has_host))
+                cmd_refuse("predict: --sync: '%s': %s has none (legal with --machine %s)", word,
+                           p->has_host ? "the host" : "the paper's chip", p->has_host ? "paper" : "host");
+    free(copy);
+}
+
 /*
  * The values of --sync that belong to the machine, in `list`; how many. A value that belongs to no machine of the list
  * is refused, and a machine to which no value belongs.
@@ -297,8 +308,10 @@ static unsigned read_syncs(const struct predict *p, const struct predict_machine
     for (unsigned i = first; i < end; i++)
         if (!sim_sync_has_optics((enum sim_sync)i) && i != SIM_DELEGATE)
             all[n_all++] = i - first;
-    if (p->sync != NULL)
+    if (p->sync != NULL) {
+        refuse_other_machine(p);
         n_all = read_names("--sync", p->sync, sync_names + first, end - first, all);
+    }
     for (unsigned i = 0; i < n_all; i++)
         if (first + all[i] >= own_first && first + all[i] < own_end)
             list[n++] = first + all[i];

@@ -9,6 +9,7 @@ so no run counts twice.
 import importlib
 import logging
 import queue
+import re
 import time
 import uuid
 import warnings
@@ -67,7 +68,7 @@ class Cluster:
         except ModuleNotFoundError as error:
             raise SweepError(f"--dask needs the Python package distributed: {INSTALL}", refused=True) from error
         scheme, colons, _ = address.partition("://")
-        if colons and scheme not in SCHEMES:
+        if (colons and scheme not in SCHEMES) or re.search(r"[^:/]:\d+$", address) is None:
             raise SweepError(f"--dask: '{address}' (legal: HOST:PORT, {', '.join(SCHEMES)}://HOST:PORT)", refused=True)
         logging.disable(logging.CRITICAL)  # what Dask logs is told in a line, where it matters
         warnings.filterwarnings("ignore", module="distributed")

@@ -171,7 +171,9 @@ def _maps(sweep: Sweep, pyplot: Any, target: Path, across: str, up: str, file_fo
         traces = part["trace"].unique(maintain_order=True).to_list()
         figure, panels = _panels(pyplot, len(traces))
         low, high = part["speedup"].min(), part["speedup"].max()
-        columns, rows = sorted(sweep.values[across]), sweep.values[up]
+        # What belongs to another machine alone has no row here.
+        columns = [v for v in sorted(sweep.values[across]) if v in set(part[across].to_list())]
+        rows = [v for v in sweep.values[up] if v in set(part[up].to_list())]
         for trace, panel in zip(traces, panels, strict=False):
             cells = {(r[across], r[up]): r["speedup"] for r in part.filter(polars.col("trace") == trace).to_dicts()}
             grid = [[_number(cells.get((c, r))) for c in columns] for r in rows]
