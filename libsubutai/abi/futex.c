@@ -43,6 +43,7 @@
 #include "wait/adapt.h"
 #include "wait/park.h"
 #include "wait/wake_gap.h"
+#include "wait/yield_gate.h"
 
 /* Addresses from here on are left to the kernel's judgement. */
 #if defined(__x86_64__)
@@ -245,6 +246,7 @@ static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32
     struct until until = {.in_ns = 0};
     const struct sbt_deadline *deadline = timeout != 0 ? &until.deadline : NULL;
     int type, r = EDEADLK;
+    sbt_self.spare_yields = SBT_SPARE_YIELDS;
     if (is_plain(word) && bits != 0 && is_served() && !abi_unseen_at(caller) && !abi_unseen_clones() &&
         sbt_mapped_readable(word, sizeof *word) &&
         (timeout == 0 || read_deadline(&until, op, (const struct timespec *)timeout))) {

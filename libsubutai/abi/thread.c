@@ -27,6 +27,7 @@
 #include "os/futex.h"
 #include "switch/switch.h"
 #include "wait/park.h"
+#include "wait/yield_gate.h"
 
 /* What a thread is to run: from the creating thread to the new thread. */
 struct start {
@@ -374,7 +375,8 @@ SBT_EXPORT int thrd_join(thrd_t thread, int *result) {
 
 /*
  * A fiber gives its carrier to another runnable fiber. If there is none, or the caller has no fiber, the kernel
- * chooses, whatever that costs: the program has asked for it.
+ * chooses, whatever that costs: the program has asked for it. The exception is a thread that yields a few times before
+ * each wait on a futex.
  */
 static void yield_as_asked(void) {
     if (SBT_UNLIKELY(sbt_engine.order != NULL)) {
@@ -387,7 +389,7 @@ static void yield_as_asked(void) {
     if (sbt_self.fiber != NULL && sbt_switch_yield(false))
         return;
     sbt_switch_note_yield();
-    sbt_yield();
+    sbt_yield_gate_asked(&sbt_yield_gate, &sbt_self.spare_yields);
 }
 
 SBT_EXPORT int sched_yield(void) {

@@ -41,6 +41,7 @@ struct sbt_thread {
 
     bool of_site;         /* created by a library with sites (core/sites.h) */
     bool has_yielded;     /* it has called sched_yield since its last wait on a futex */
+    uint8_t spare_yields; /* that may be left out before its next one (wait/yield_gate.h) */
     bool has_loaded;      /* it has loaded code that is not judged yet (switch/eligibility_dynamic.c) */
     volatile uint8_t pin; /* enum sbt_pin (switch/switch.h) */
 } __attribute__((aligned(64)));

@@ -15,16 +15,33 @@
 #define LOOKS_MOST 2000 /* a fifth of a second, as on a machine that is busy */
 #define LOOK_NS 100000
 
-/* A file of a thread, terminated; the result is its length, or a negated error. */
-static long read_file(uint32_t tid, const char *name, char *text, size_t room) {
-    char path[64] = "/proc/self/task/", digits[DECIMAL_SIZE];
-    strcat(strcat(path, decimal_of(digits, tid)), name);
+/* A file, terminated; the result is its length, or a negated error. */
+static long read_path(const char *path, char *text, size_t room) {
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
     if (fd < 0)
         return fd;
     long n = sbt_syscall3(SYS_read, fd, text, room - 1);
     sbt_syscall3(SYS_close, fd, 0, 0);
     text[n > 0 ? n : 0] = '\0';
+    return n;
+}
+
+static long read_file(uint32_t tid, const char *name, char *text, size_t room) {
+    char path[64] = "/proc/self/task/", digits[DECIMAL_SIZE];
+    return read_path(strcat(strcat(path, decimal_of(digits, tid)), name), text, room);
+}
+
+/* "0.10 0.20 0.30 3/100 4711": the three loads, runnable and all threads, the last process. */
+uint32_t sbt_proc_n_runnable(void) {
+    char text[128];
+    uint32_t n = 0;
+    if (read_path("/proc/loadavg", text, sizeof text) <= 0)
+        return 0;
+    const char *digit = strchr(text, '/');
+    while (digit != NULL && digit > text && digit[-1] != ' ')
+        digit--;
+    for (; digit != NULL && *digit >= '0' && *digit <= '9'; digit++)
+        n = n * 10 + (uint32_t)(*digit - '0');
     return n;
 }
 

@@ -13,6 +13,10 @@
  */
 char sbt_proc_state(uint32_t tid);
 
+/* Runnable threads of all processes of the machine at this moment, the caller among them; 0: the kernel does not say.
+ */
+uint32_t sbt_proc_n_runnable(void);
+
 /*
  * Does another kernel thread of this process sleep in a system call that was made between those addresses? Also true if
  * the kernel does not say. Three system calls and three for each thread.

@@ -28,6 +28,7 @@
 #include "switch/pays.h"
 #include "switch/pin.h"
 #include "switch/serve.h"
+#include "switch/share.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 
@@ -74,6 +75,7 @@ struct watch {
     /* how long all fibers are pinned the next time; until when they were pinned the last time */
     uint64_t all_pinned_ns, until_ns;
     struct sbt_pays pays;
+    struct sbt_share share;
     uint64_t all_switches; /* since the beginning */
     bool started;          /* there are carriers */
     bool no_carriers;      /* they cannot be created */
@@ -112,55 +114,6 @@ static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
 }
 
 /* ---- does switching pay? ---- */
-
-/* Do more threads wait than CPUs may be used? What has been told of a round may not be enough to know. */
-static void look_at_crowd(struct sbt_switch_state *s, uint64_t n_told) {
-    uint32_t n_cpus = sbt_usable_cpus(), n_tellers = __atomic_load_n(&s->n_tellers, __ATOMIC_RELAXED);
-    uint64_t n = (n_told - __atomic_load_n(&s->round_began, __ATOMIC_RELAXED)) / SBT_SWITCH_WAITS_TOLD;
-    if (!sbt_pays_knows_crowd(n_tellers, n, n_cpus))
-        return;
-    __atomic_store_n(&s->crowded, n_tellers > n_cpus, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->round_began, n_told, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->n_tellers, 0, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&s->round, 1, __ATOMIC_RELAXED);
-}
-
-/* Tell so many more. The result is how many waits there have been if it is time to look at the clock, or 0. */
-static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
-    uint32_t round = __atomic_load_n(&s->round, __ATOMIC_RELAXED) + 1; /* a thread's is 0 at first */
-    if (sbt_self.told_round != round) {
-        sbt_self.told_round = round;
-        __atomic_fetch_add(&s->n_tellers, 1, __ATOMIC_RELAXED);
-    }
-    if (!are_yields)
-        __atomic_fetch_add(&s->n_waits, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED);
-    uint64_t n_told = __atomic_add_fetch(&s->n_told, SBT_SWITCH_WAITS_TOLD, __ATOMIC_RELAXED);
-    if (n_told % SBT_PAYS_WAITS != 0)
-        return 0;
-    look_at_crowd(s, n_told);
-    uint64_t n = __atomic_exchange_n(&s->n_waits, 0, __ATOMIC_RELAXED);
-    return __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0 ? SBT_PAYS_WAITS : n;
-}
-
-/* What threads tell. The thread that tells the last of SBT_PAYS_WAITS looks at the clock. */
-void sbt_switch_note_waits(bool are_yields) {
-    struct sbt_switch_state *s = SBT_SWITCH;
-    uint64_t n = __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0 ? tell(s, are_yields) : 0;
-    if (n == 0)
-        return;
-    uint64_t now = sbt_now_ns(), since = __atomic_exchange_n(&s->often_since_ns, now, __ATOMIC_RELAXED);
-    if (!sbt_pays_is_often(n, now - since, sbt_usable_cpus()) ||
-        now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED))
-        return;
-    __atomic_store_n(&s->often, 1, __ATOMIC_RELAXED);
-    sbt_runq_wake_monitor();
-}
-
-void sbt_switch_tell_progress(void) {
-    uint32_t told = sbt_self.progress - sbt_self.progress_told;
-    sbt_self.progress_told = sbt_self.progress;
-    __atomic_fetch_add(&SBT_SWITCH->progress, told, __ATOMIC_RELAXED);
-}
 
 /*
  * Switching is to begin for the first time. The main thread is pinned before any fiber leaves its home thread. False:
@@ -207,13 +160,16 @@ static void say_what_pays(const struct watch *w, bool was_in_trial, bool has_cha
 }
 
 static void decide(struct sbt_switch_state *s, struct watch *w, bool costly) {
+    uint64_t now = sbt_now_ns();
+    bool often = sbt_share_sees_sign(&w->share, now);
     struct sbt_pays_seen seen = {
-        .now_ns = sbt_now_ns(),
+        .now_ns = now,
         .progress = __atomic_load_n(&s->progress, __ATOMIC_RELAXED),
         .n_switches = w->all_switches,
         .n_cpus = sbt_usable_cpus(),
         .crowded = __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0,
-        .often = __atomic_exchange_n(&s->often, 0, __ATOMIC_RELAXED) != 0,
+        .often = often,
+        .lacks = sbt_share_lacks(&w->share, now),
         .costly = costly,
         .by_turns = sbt_switch_how == SBT_SWITCH_BY_TURNS,
     };

@@ -16,6 +16,20 @@
 #define PROGRESS_ENOUGH 500u
 #define WINDOWS 6
 
+/*
+ * A thread of a program that lacks CPU time may have to wait so long for a CPU until it learns that the way of waiting
+ * has changed. At a barrier all others wait for it.
+ */
+#define SETTLE_LACKING_NS 50000000u
+#define WINDOW_LACKING_NS 100000000u
+
+/*
+ * A program that lacks CPU time may make a tenth of that progress in all windows. So much is enough then for a gain or
+ * a loss by that factor. Threads tell of it by 32.
+ */
+#define PROGRESS_FEW 96u
+#define FACTOR 3
+
 /* In hundredths: progress by switching, where waiting adaptively makes 100. */
 #define CLEARLY_MORE 140u /* enough to end a trial early */
 #define CLEARLY_LESS 85u
@@ -65,13 +79,17 @@ static void end_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen, bool
     begin(p, pays ? SBT_PAYS_SWITCHED : SBT_PAYS_REST, seen);
 }
 
+#define UNKNOWN UINT64_MAX /* too little to say anything */
+
 /* Progress by switching in hundredths of progress at home, in the same time. */
-static uint64_t hundredths(const struct sbt_pays *p) {
+static uint64_t hundredths(const struct sbt_pays *p, bool few_are_enough) {
     const struct sbt_pays_sum *home = &p->sum[0], *switched = &p->sum[1];
     double at_home = (double)home->progress / (double)home->ns,
            by_switching = (double)switched->progress / (double)switched->ns;
-    if (home->progress + switched->progress < PROGRESS_ENOUGH)
-        return 0; /* too little to say anything */
+    bool few = home->progress + switched->progress < PROGRESS_ENOUGH;
+    if (few && (!few_are_enough || home->progress + switched->progress < PROGRESS_FEW ||
+                (by_switching < FACTOR * at_home && at_home < FACTOR * by_switching)))
+        return UNKNOWN;
     if (at_home <= 0)
         return CLEARLY_MORE;
     return by_switching >= 1000 * at_home ? 100000 : (uint64_t)(100 * by_switching / at_home);
@@ -88,6 +106,13 @@ static uint64_t enough(const struct sbt_pays *p, const struct sbt_pays_seen *see
     return seen->crowded ? MORE : CLEARLY_MORE;
 }
 
+/* The answer of a trial. Where it shows nothing a program that lacks CPU time goes on as it was, others adaptively. */
+static bool is_gain(const struct sbt_pays *p, const struct sbt_pays_seen *seen, uint64_t pays) {
+    if (pays == UNKNOWN)
+        return seen->lacks != 0 && p->holds;
+    return pays >= enough(p, seen) && !is_by_chance(p, seen);
+}
+
 /* A window has ended. */
 static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     struct sbt_pays_sum *sum = &p->sum[p->switches];
@@ -96,9 +121,10 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     sum->n_switches += seen->n_switches - p->n_switches;
     p->n_windows++;
     if (p->n_windows % 2 == 0) {
-        uint64_t pays = hundredths(p);
-        if (pays >= CLEARLY_MORE || pays < CLEARLY_LESS || p->n_windows == WINDOWS) {
-            end_trial(p, seen, pays >= enough(p, seen) && !is_by_chance(p, seen));
+        uint64_t pays = hundredths(p, seen->lacks != 0);
+        bool is_unclear = pays == UNKNOWN ? seen->lacks != 0 : pays >= CLEARLY_LESS && pays < CLEARLY_MORE;
+        if (!is_unclear || p->n_windows == WINDOWS) {
+            end_trial(p, seen, is_gain(p, seen, pays));
             return;
         }
     }
@@ -108,7 +134,8 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
 
 static bool is_full(const struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     uint64_t ns = seen->now_ns - p->since_ns;
-    return ns >= WINDOW_MOST_NS || (ns >= WINDOW_NS && seen->progress - p->progress >= PROGRESS_ENOUGH);
+    return ns >= (seen->lacks != 0 ? WINDOW_LACKING_NS : WINDOW_MOST_NS) ||
+           (ns >= WINDOW_NS && seen->progress - p->progress >= PROGRESS_ENOUGH);
 }
 
 /* Are there few switches? Then threads compute, and are better off where the kernel runs them. */
@@ -118,7 +145,7 @@ static bool is_idle(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
         return false;
     p->since_ns = seen->now_ns;
     p->n_switches = seen->n_switches;
-    return n < (uint64_t)OFTEN * seen->n_cpus * (ns / 1000) / (SECOND / 1000);
+    return n < (uint64_t)OFTEN * seen->n_cpus * (ns / 1000) / (SECOND / 1000) * (1000 - seen->lacks) / 1000;
 }
 
 static void go_to_rest(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
@@ -156,7 +183,7 @@ bool sbt_pays_step(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
             begin_trial(p, seen);
         break;
     case SBT_PAYS_SETTLE:
-        if (seen->now_ns - p->since_ns >= SETTLE_NS)
+        if (seen->now_ns - p->since_ns >= (seen->lacks != 0 ? SETTLE_LACKING_NS : SETTLE_NS))
             begin(p, SBT_PAYS_WINDOW, seen);
         break;
     case SBT_PAYS_WINDOW:

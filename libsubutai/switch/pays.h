@@ -15,6 +15,8 @@
  *    than a window. So the margin is wide for a program that is not crowded.
  *  - While the threads are switched there is a trial now and then, less and less often; and switching ends when few
  *    threads are switched to, or when the monitor finds that sleeps in the kernel cost more than switches save.
+ *  - Beside programs that compute, a program gets little done in a trial, either way. Fewer operations are enough
+ *    then if they show a difference that is no chance; and a trial that shows none leaves all as it is.
  *  - Each trial in vain doubles the time until the next. So does switching that soon turns out to cost more: a trial
  *    that went well between is no new beginning.
  */
@@ -62,6 +64,7 @@ struct sbt_pays_seen {
     bool by_turns;       /* for tests: change at each call */
     uint32_t least_part; /* a trial is in vain if fewer of a thousand operations by switching were switches */
     bool never_idle;     /* few switches do not end it: the caller has another rule, `costly` */
+    uint32_t lacks;      /* thousandths of the CPUs' time, if others have more than half of it (switch/share.h) */
 };
 
 /*

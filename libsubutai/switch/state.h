@@ -80,14 +80,16 @@ struct sbt_switch_state {
     /* For the decision whether switching pays; nothing where that is not asked. */
     uint64_t progress __attribute__((aligned(64))); /* of all threads, as far as they have told; atomic */
     uint64_t n_told;                                /* of waits and yields that threads have told; atomic */
-    uint64_t n_waits;        /* that are no yields, since n_told was a multiple of SBT_PAYS_WAITS; atomic */
-    uint32_t round;          /* of telling: as long as it takes to know `crowded`; atomic */
-    uint32_t n_tellers;      /* threads that have told in this round; atomic */
-    uint64_t round_began;    /* what n_told was then; atomic */
-    uint64_t often_since_ns; /* when n_told last was such a multiple; atomic */
-    uint32_t crowded;        /* 1: more threads have told in a round than CPUs may be used; atomic */
-    uint64_t rest_until_ns;  /* nothing is decided before; atomic, the monitor's */
-    uint32_t often;          /* 1: threads wait often; atomic */
+    uint64_t n_waits;             /* that are no yields, since n_told was a multiple of SBT_PAYS_WAITS; atomic */
+    uint32_t round;               /* of telling: as long as it takes to know `crowded`; atomic */
+    uint32_t n_tellers;           /* threads that have told in this round; atomic */
+    uint64_t round_began;         /* what n_told was then; atomic */
+    uint64_t often_since_ns;      /* when n_told last was such a multiple; atomic */
+    uint64_t often_since_used_ns; /* the process's CPU time when that was last read; atomic */
+    uint32_t lacks_told;          /* as sbt_share_lacks, between those readings; atomic */
+    uint32_t crowded;             /* 1: more threads have told in a round than CPUs may be used; atomic */
+    uint64_t rest_until_ns;       /* nothing is decided before; atomic, the monitor's */
+    uint32_t often;               /* not 0: threads wait often (share.c); atomic */
     struct sbt_carrier carrier[SBT_CARRIERS_MAX];
     struct sbt_table_bucket bucket[SBT_TABLE_BUCKETS];
 };

@@ -73,6 +73,15 @@ bool sbt_yield_gate_offer(struct sbt_yield_gate *gate) {
     return sbt_yield_gate_pass(gate, &now) != 0;
 }
 
+void sbt_yield_gate_asked(struct sbt_yield_gate *gate, uint8_t *spare) {
+    if (*spare == 0) { /* the program waits by yields alone */
+        sbt_wait_ops->yield();
+        return;
+    }
+    --*spare;
+    sbt_yield_gate_offer(gate);
+}
+
 void sbt_yield_gate_offer_or_pause(struct sbt_yield_gate *gate) {
     if (!sbt_yield_gate_offer(gate))
         sbt_wait_ops->pause_ns(PAUSE_NS);

@@ -47,6 +47,16 @@ static inline bool sbt_yield_gate_closed(const struct sbt_yield_gate *gate) {
  */
 uint64_t sbt_yield_gate_pass(struct sbt_yield_gate *gate, uint64_t *now_ns);
 
+/*
+ * For a thread that the program has yield: it yields, however long that takes. But while the gate is closed the first
+ * few yields before a wait on a futex are left out, *spare of them, which this counts down. A thread that yields that
+ * seldom sleeps until it is woken, and a thread of the process need not give its core to other programs for that.
+ */
+void sbt_yield_gate_asked(struct sbt_yield_gate *gate, uint8_t *spare);
+
+/* What *spare is after a wait on a futex: libstdc++ yields four times before each. */
+#define SBT_SPARE_YIELDS 8
+
 /* For a thread that need not yield at all: yield if that pays. True: it has yielded. */
 bool sbt_yield_gate_offer(struct sbt_yield_gate *gate);
 

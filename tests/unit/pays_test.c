@@ -14,6 +14,7 @@ static uint64_t now_ns, progress, n_switches, switched_ns;
 static unsigned at_home, by_switching; /* progress in a millisecond */
 static unsigned switches_per_ms = 200; /* while the threads are switched */
 static bool often, costly, crowded, never_idle;
+static uint32_t lacks; /* thousandths of the CPUs' time */
 
 static void program(unsigned home, unsigned switched) {
     pays = (struct sbt_pays){0};
@@ -25,10 +26,11 @@ static void program(unsigned home, unsigned switched) {
     often = true;
     costly = never_idle = false;
     crowded = true;
+    lacks = 0;
 }
 
 static bool step(void) {
-    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false, 0, never_idle};
+    struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, crowded, often, costly, false, 0, never_idle, lacks};
     return sbt_pays_step(&pays, &seen);
 }
 
@@ -150,6 +152,20 @@ TEST(few_switches_end_it) {
     ck_assert(is_at_rest());
 }
 
+/* As many for the CPU time that it gets. */
+TEST(few_switches_do_not_if_it_gets_little_cpu_time) {
+    program(100, 200);
+    go_on(50 * MS);
+    lacks = 900;
+    switches_per_ms = 2;
+    often = false;
+    go_on(150 * MS);
+    ck_assert(is_switched());
+    switches_per_ms = 0;
+    go_on(250 * MS);
+    ck_assert(is_at_rest());
+}
+
 TEST(enough_switches_do_not) {
     program(100, 200);
     go_on(50 * MS);
@@ -199,6 +215,55 @@ TEST(too_little_progress_is_no_answer) {
     ck_assert(is_at_rest());
 }
 
+/* Beside programs that compute: windows of 100 ms, and less progress is enough for a difference that is no chance. */
+TEST(with_little_cpu_time_a_large_gain_shows_in_little_progress) {
+    program(0, 3);
+    lacks = 900;
+    go_on(260 * MS);
+    ck_assert(is_switched());
+    at_home = 0;
+    by_switching = 1;
+    now_ns = pays.next_ns;
+    go_on(260 * MS);
+    ck_assert(is_switched());
+    program(3, 0);
+    lacks = 900;
+    go_on(260 * MS);
+    ck_assert(is_at_rest());
+}
+
+TEST(with_little_cpu_time_a_small_gain_may_be_chance) {
+    program(0, 0);
+    lacks = 900;
+    for (int i = 0; i < 400; i++) { /* 25 operations in a window at home, 50 by switching */
+        by_switching = i % 2;
+        at_home = i % 4 == 0;
+        go_on(MS);
+    }
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    by_switching = at_home = 0;
+    go_on(500 * MS);
+    ck_assert(is_at_rest());
+}
+
+/* It takes all windows, and the answer is what it was. */
+TEST(with_little_cpu_time_no_answer_changes_nothing) {
+    program(100, 200);
+    go_on(100 * MS);
+    ck_assert(is_switched());
+    lacks = 900;
+    at_home = by_switching = 0;
+    now_ns = pays.next_ns;
+    go_on(300 * MS);
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    go_on(600 * MS);
+    ck_assert(is_switched());
+    lacks = 0;
+    now_ns = pays.next_ns;
+    go_on(110 * MS);
+    ck_assert(is_at_rest());
+}
+
 /* Windows wait for progress, 50 ms at most. */
 TEST(windows_are_long_where_progress_is_slow) {
     program(30, 60);
@@ -217,7 +282,7 @@ TEST(no_progress_at_home_is_a_gain) {
 TEST(by_turns_it_changes_at_each_look) {
     program(100, 100);
     for (int i = 0; i < 10; i++) {
-        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true, 0, false};
+        struct sbt_pays_seen seen = {now_ns, progress, n_switches, 2, false, false, false, true, 0, false, 0};
         ck_assert_int_eq(sbt_pays_step(&pays, &seen), i % 2 == 0);
     }
 }

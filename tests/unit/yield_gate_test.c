@@ -165,3 +165,23 @@ TEST(a_thread_that_can_only_look_again_sleeps_instead) {
     ck_assert_uint_eq(n_pauses, 1);
     ck_assert_uint_eq(n_yields, 0);
 }
+
+/* The program asks for a yield: while yields are long the first few before a wait on a futex are left out. */
+TEST(few_yields_that_were_asked_for_are_left_out_while_it_is_closed) {
+    uint8_t spare = SBT_SPARE_YIELDS;
+    machine(1 * US);
+    sbt_yield_gate_asked(&gate, &spare);
+    ck_assert_uint_eq(n_yields, 1);
+    yield_ns = 4 * MS;
+    give();
+    give();
+    ck_assert(sbt_yield_gate_closed(&gate));
+    n_yields = 0;
+    spare = SBT_SPARE_YIELDS;
+    for (int i = 0; i < SBT_SPARE_YIELDS; i++)
+        sbt_yield_gate_asked(&gate, &spare);
+    ck_assert_uint_eq(n_yields, 0);
+    for (int i = 0; i < 100; i++) /* it waits by yields alone */
+        sbt_yield_gate_asked(&gate, &spare);
+    ck_assert_uint_eq(n_yields, 100);
+}
