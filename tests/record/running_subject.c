@@ -8,7 +8,7 @@
  *
  * What comes before all of them do that takes as long as the machine likes. The main thread then lets three times as
  * much time pass, and the first and the fifth compute for 200 ms of processor time each, before it calls exit. So each
- * thread has done what it does at the end for three quarters of its life at least, whoever had the processors.
+ * thread has done what it does at the end for three quarters of its life at least, however busy the machine is.
  */
 #include "lib/asleep.h"
 #include "lib/clock.h"
