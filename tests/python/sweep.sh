@@ -156,18 +156,18 @@ for number in $out; do
 done
 check "axes, lines and traces are named" is "$(grep -cE '>(cores|speed-up|traces/long.sbt|sync subutai, sched csa, queue_elements 122)</text>' \
     pictures/speedup-pinned-true.svg)" 8
-cat >machines.toml <<'EOF'
+cat >rows.toml <<'EOF'
 traces = ["four.sbt"]
 [grid]
 machine = ["paper", "host"]
 cores = [1, 2]
 sync = ["software", "subutai", "glibc", "switch"]
 EOF
-subutai sweep machines.toml
-subutai sweep plot machines
+subutai sweep rows.toml
+subutai sweep plot rows
 check "two machines" is "$status" 0
-check "a map has its machine's rows only" is "$(grep -lE '>(software|subutai)</text>' machines/heat-*) $(grep -lE '>(glibc|switch)</text>' machines/heat-*)" \
-    "machines/heat-machine-paper.svg machines/heat-machine-host.svg"
+check "a map has its machine's rows only" is "$(grep -lE '>(software|subutai)</text>' rows/heat-*) $(grep -lE '>(glibc|switch)</text>' rows/heat-*)" \
+    "rows/heat-machine-paper.svg rows/heat-machine-host.svg"
 subutai sweep plot -o same grid
 check "the same pictures again" diff -r pictures same
 subutai sweep plot -x queue-elements -y cores --format png -o png grid
