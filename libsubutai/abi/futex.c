@@ -30,6 +30,7 @@
 
 #include "abi/abi.h"
 #include "abi/futex_op.h"
+#include "abi/futex_time.h"
 #include "abi/unseen.h"
 #include "core/cpus.h"
 #include "core/probes.h"
@@ -51,11 +52,6 @@
 #else
 #define ADDRESSES_END 0x1000000000000u
 #endif
-#define SECONDS_MOST ((time_t)1 << 40) /* a deadline further away never comes, and the sum does not overflow */
-#define SECONDS_NEVER ((time_t)1 << 32)
-
-/* A wait that is over sooner goes to the kernel at once: to wait actively would make it longer. */
-#define SOON_NS 100000
 
 /*
  * Waits that this file has left to the kernel, by their word; words share a count. In a forked child perhaps its
@@ -148,51 +144,6 @@ static bool is_outside(void) {
 
 /* ---- waiting ---- */
 
-/* A time as the program gave it. */
-struct until {
-    struct sbt_deadline deadline;
-    uint64_t in_ns; /* how far away that is; 0: it is a clock's */
-};
-
-static uint64_t ns_of(const struct timespec *time) {
-    uint64_t ns = (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
-    return time->tv_sec >= SECONDS_NEVER ? SECONDS_NEVER * 1000000000ull : ns != 0 ? ns : 1;
-}
-
-/* False: the kernel refuses it, and says why. */
-static bool read_deadline(struct until *until, int op, const struct timespec *timeout) {
-    struct sbt_deadline *d = &until->deadline;
-    struct timespec at;
-    if (!sbt_mapped_readable(timeout, sizeof *timeout))
-        return false;
-    at = *timeout;
-    if (at.tv_sec < 0 || at.tv_nsec < 0 || at.tv_nsec >= 1000000000)
-        return false;
-    if (at.tv_sec > SECONDS_MOST)
-        at.tv_sec = SECONDS_MOST;
-    until->in_ns = (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? ns_of(&at) : 0;
-    d->clock = (op & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
-    if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT) {
-        struct timespec now;
-        sbt_clock_read(CLOCK_MONOTONIC, &now);
-        at.tv_sec += now.tv_sec;
-        at.tv_nsec += now.tv_nsec;
-        if (at.tv_nsec >= 1000000000) {
-            at.tv_nsec -= 1000000000;
-            at.tv_sec++;
-        }
-    }
-    d->at = at;
-    return true;
-}
-
-static bool is_soon(const struct sbt_deadline *deadline) {
-    struct timespec now;
-    sbt_clock_read(deadline->clock, &now);
-    time_t s = deadline->at.tv_sec - now.tv_sec;
-    return s < 0 || (s <= 1 && (int64_t)s * 1000000000 + deadline->at.tv_nsec - now.tv_nsec < SOON_NS);
-}
-
 static long sleep_unswitched(uint32_t *word, int flag, uint32_t val, uint32_t bits,
                              const struct sbt_deadline *deadline) {
     int clock = deadline != NULL && deadline->clock == CLOCK_REALTIME ? FUTEX_CLOCK_REALTIME : 0;
@@ -213,7 +164,7 @@ static long wait_unswitched(uint32_t *word, int flag, uint32_t val, uint32_t bit
         return -EAGAIN;
     bool has_yielded = sbt_self.has_yielded;
     sbt_self.has_yielded = false;
-    if ((has_yielded && !sbt_cores_to_spare()) || (deadline != NULL && is_soon(deadline)))
+    if ((has_yielded && !sbt_cores_to_spare()) || (deadline != NULL && abi_futex_is_soon(deadline)))
         return sleep_unswitched(word, flag, val, bits, deadline);
     sbt_active_begin(&active, memory);
     while (sbt_active_step(&active))
@@ -243,13 +194,13 @@ static int wait_in_engine(uint32_t *word, int flag, uint32_t val, uint32_t bits,
 static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3, const void *caller) {
     const int flag = op & FUTEX_PRIVATE_FLAG;
     uint32_t bits = (op & FUTEX_CMD_MASK) == FUTEX_WAIT ? FUTEX_BITSET_MATCH_ANY : val3;
-    struct until until = {.in_ns = 0};
+    struct abi_futex_until until = {.in_ns = 0};
     const struct sbt_deadline *deadline = timeout != 0 ? &until.deadline : NULL;
     int type, r = EDEADLK;
     sbt_self.spare_yields = SBT_SPARE_YIELDS;
     if (is_plain(word) && bits != 0 && is_served() && !abi_unseen_at(caller) && !abi_unseen_clones() &&
         sbt_mapped_readable(word, sizeof *word) &&
-        (timeout == 0 || read_deadline(&until, op, (const struct timespec *)timeout))) {
+        (timeout == 0 || abi_futex_read_until(&until, op, (const struct timespec *)timeout))) {
         /* Asynchronous cancellation would strike in the parking lot. In the kernel it may. */
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
         if (SBT_UNLIKELY(type != PTHREAD_CANCEL_DEFERRED))
