@@ -204,6 +204,11 @@ done | sort -u >schedules
 check "futexes while a library is loaded: one schedule" is "$(wc -l <schedules) $(cut -d' ' -f1-2 schedules)" "1 0 done"
 until_said '--stall release lets them go on' waits "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall
 check "without that it is said, and how to go on" is "$status" 0
+rm -f stalled.schedule
+until_said "hints for its last call: 'pcs [^']*'" waits "$SUBUTAI" run --engine det --schedule stalled.schedule --log waits -- "$ORDERED" stall
+printf 'subutai-hints 1\n%s\n' "$(grep -oE 'pcs [^'\'']*' waits)" >stalled.hints
+within 20 "$SUBUTAI" run --engine det --hints stalled.hints --log waits -- "$ORDERED" stall
+check "with a log also the hint that mends it, and it does" is "$status $out $(cat waits)" "0 done "
 run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall
 check "serially a second of computing is not told" is "$(cat computes)" ""
 until_said '--stall release lets them go on' loops "$SUBUTAI" run --engine det --serial --log loops -- "$ORDERED" stall

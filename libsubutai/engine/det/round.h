@@ -98,6 +98,7 @@ struct det_round {
             int result; /* by the thread that performs it */
         } offer;
         struct sbt_adapt adapt;
+        uintptr_t site;    /* of its last operation, where operations are watched; 0: not known; atomic */
         uintptr_t routine; /* where it begins; 0: not known, or the main thread */
         pthread_t handle;
         bool has_handle;

@@ -28,6 +28,7 @@ SBT_NOINLINE void det_watch_op(enum det_op op) {
     uintptr_t chain[HINTS_CALLERS];
     if ((is_logged || det_hints_need_sites()) && !is_own_call(op))
         call = det_site(&ways, __builtin_frame_address(0));
+    __atomic_store_n(&det_round->thread[det_self.number].site, call.site, __ATOMIC_RELAXED); /* for stall.c */
     unsigned for_log = is_logged ? det_schedule_callers() : 0, n = det_hints_need_callers(call.site);
     n = for_log > n ? for_log : n;
     if (n != 0)
