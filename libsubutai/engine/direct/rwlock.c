@@ -90,7 +90,7 @@ static void abandoned(struct sbt_waiter *w, int result) {
         .abandoned = abandoned, .cancelable = (is_cancelable)                                                          \
     }
 /* With asynchronous cancellation a waiter can be cancelled, as under glibc. */
-const struct sbt_lot_role direct_rwlock_waits[DIRECT_RWLOCK_WAITS] = {
+const struct sbt_lot_role direct_rwlock_waits[DIRECT_RWLOCK_ROLES] = {
     [DIRECT_READS] = ROLE(false),
     [DIRECT_WRITES] = ROLE(false),
     [DIRECT_READS | DIRECT_ASYNCHRONOUSLY] = ROLE(true),

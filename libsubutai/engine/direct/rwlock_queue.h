@@ -24,8 +24,8 @@ static inline bool direct_rwlock_prefers_writers(const struct sbt_rwlock *lx) {
 }
 
 /* How waiters wait. ASYNCHRONOUSLY is added where a waiter can be cancelled. */
-enum { DIRECT_READS = 0, DIRECT_WRITES = 1, DIRECT_ASYNCHRONOUSLY = 2, DIRECT_RWLOCK_WAITS = 4 };
-extern const struct sbt_lot_role direct_rwlock_waits[DIRECT_RWLOCK_WAITS] SBT_HIDDEN;
+enum { DIRECT_READS = 0, DIRECT_WRITES = 1, DIRECT_ASYNCHRONOUSLY = 2, DIRECT_RWLOCK_ROLES = 4 };
+extern const struct sbt_lot_role direct_rwlock_waits[DIRECT_RWLOCK_ROLES] SBT_HIDDEN;
 
 static inline bool direct_rwlock_is_writing(const struct sbt_lot_role *role) {
     return ((role - direct_rwlock_waits) & DIRECT_WRITES) != 0;
