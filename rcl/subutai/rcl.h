@@ -44,7 +44,8 @@ struct rcl_cond {
  * A server, with its threads: servicing threads, a management thread, and if it is pinned a backup thread. `cpu`: the
  * CPU on which it runs, -1: any that the caller may use. The process's CPUs are those of its first thread when this
  * library was loaded: a thread that pins itself later takes none away. EINVAL: the process may not use that CPU, or has
- * a server there. EAGAIN: there are as many servers as CPUs, or no thread could be made. Does not block.
+ * a server there. EAGAIN: there are as many servers as CPUs, or no thread could be made. Does not block. If the CPU is
+ * taken from the process later, the kernel runs the server on those that are left.
  */
 int rcl_server_create(struct rcl_server **server, int cpu);
 /*

@@ -4,12 +4,14 @@
  * sections that block in the kernel while others of the server go on; threads that end; fork; bad input. Also under
  * sanitizers, and preloaded.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -274,6 +276,45 @@ static void check_from_pinned(void) {
     tap_point(count[0] == 2, "a thread that is pinned creates servers for other CPUs");
 }
 
+static void note_cpu(void *cpu) {
+    *(int *)cpu = sched_getcpu();
+}
+
+/* A thread that has ended meanwhile is none. */
+static void move_all_threads(int cpu) {
+    cpu_set_t one;
+    const struct dirent *task;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    while ((task = readdir(tasks)) != NULL)
+        if (task->d_name[0] != '.')
+            CHECK(sched_setaffinity(atoi(task->d_name), sizeof one, &one) == 0 || errno == ESRCH);
+    closedir(tasks);
+}
+
+/* As when an administrator limits the process: also its server's threads have another CPU then. */
+static void check_cpu_taken(void) {
+    const char *text = "pinned: when the CPU is taken from the process, the server goes on with another";
+    int cpu[2], at[2];
+    if (first_cpus(cpu, 2) < 2) {
+        tap_skip(text, "there is one CPU");
+        return;
+    }
+    OK(rcl_server_create(&server[0], cpu[1]));
+    OK(rcl_lock_init(&lock[0], server[0]));
+    lock[1] = lock[2] = lock[0];
+    OK(rcl_execute(&lock[0], note_cpu, &at[0]));
+    memset(count, 0, sizeof count);
+    pthread_t thread = thread_start(count_in_all, NULL);
+    move_all_threads(cpu[0]);
+    OK(rcl_execute(&lock[0], note_cpu, &at[1]));
+    thread_join(thread);
+    tap_point(at[0] == cpu[1] && at[1] == cpu[0] && count[0] + count[1] + count[2] == N_SECTIONS, text);
+    OK(rcl_server_destroy(server[0]));
+}
+
 int main(void) {
     alarm(1500);
     OK(rcl_server_create(&server[0], -1));
@@ -314,5 +355,6 @@ int main(void) {
     OK(rcl_server_destroy(server[0]));
     check_pinned();
     check_from_pinned();
+    check_cpu_taken(); /* last: the process stays on that CPU */
     return tap_end();
 }

@@ -7,7 +7,7 @@
  * to look. There it decides which waiters are next (direct_policy_let_in): all queued readers at once, by granting; or
  * the first writer, which is notified to try. For a writer that has starved the lock is kept (HANDED). That is taken
  * back if the writer was not asleep: it may be in a signal handler that waits for other threads, as with a mutex. So
- * the flags are acted upon under the bucket's lock only.
+ * the flags are acted upon under the bucket's lock only: rwlock_queue.c.
  */
 #include <errno.h>
 
@@ -16,7 +16,7 @@
 #include "core/thread.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/policy.h"
-#include "engine/direct/rwlock.h"
+#include "engine/direct/rwlock_queue.h"
 #include "os/arch.h"
 #include "wait/park.h"
 #include "wait/yield_gate.h"
@@ -24,103 +24,8 @@
 #define RETRY_YIELDS 3
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that rely on an active or a notified waiter */
 
-/* Its key in the parking lot: not that of a mutex or condition that may lie there when an unlock ends. */
-static const void *key_of(const struct sbt_rwlock *lx) {
-    return (const char *)lx + 2;
-}
-
-static struct sbt_rwlock *lock_of(const void *key) {
-    return (struct sbt_rwlock *)((uintptr_t)key - 2);
-}
-
-static bool nonrecursive(const struct sbt_rwlock *lx) {
-    return lx->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP;
-}
-
-static const struct sbt_lot_role reading, writing, reading_asynchronously, writing_asynchronously;
-
-static bool is_writing(const struct sbt_lot_role *role) {
-    return role == &writing || role == &writing_asynchronously;
-}
-
-/* ---- choices: the bucket is locked ---- */
-
-static struct direct_rw_waiters count(const struct sbt_lot_queue *q, uint64_t now_ns) {
-    struct direct_rw_waiters n = {0};
-    for (struct sbt_waiter *w = sbt_lot_first(q); w != NULL; w = sbt_lot_next(q, w)) {
-        n.total++;
-        n.one_comes = n.one_comes || (w->designated && !direct_policy_is_overdue(now_ns, w->notified_ns));
-        if (is_writing(w->role)) {
-            n.writers++;
-            n.writer = n.writer != NULL || w->inflight ? n.writer : w;
-        } else if (!w->inflight) {
-            n.readers_waiting++;
-        }
-    }
-    return n;
-}
-
-/* The lock, already counted in the state, goes to every queued reader that is not inflight. */
-static void grant_readers(struct sbt_lot_queue *q) {
-    for (struct sbt_waiter *w = sbt_lot_first(q), *next; w != NULL; w = next) {
-        next = sbt_lot_next(q, w);
-        if (!w->inflight && !is_writing(w->role))
-            sbt_lot_grant(q, w);
-    }
-}
-
-/*
- * Give up `hold` (WRITER, or 0), let in the waiters that can go in now, and set the flags for the waiters that are
- * left. After the compare-and-swap only waiters that are still queued are touched, not the lock. Returns the writer to
- * notify. `relies`: a writer that has been notified before is relied on to look.
- */
-static struct sbt_waiter *let_in(struct sbt_lot_queue *q, uint32_t hold, bool relies) {
-    struct sbt_rwlock *lx = lock_of(q->key);
-    uint64_t now = sbt_now_ns();
-    struct direct_rw_waiters n = count(q, now);
-    struct direct_rw_change c;
-    if (hold == 0 && n.total == 0) /* the lock may be gone, and needs nothing */
-        return NULL;
-    __atomic_store_n(&lx->looked_us, (uint32_t)(now / 1000), __ATOMIC_RELAXED);
-    n.one_comes = n.one_comes && relies;
-    n.hands_over = n.writer != NULL && direct_policy_hands_over_to_writer(now, n.writer->since_ns, lx->handed_us);
-    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
-    do {
-        c = direct_policy_let_in(seen, hold, &n, nonrecursive(lx));
-    } while (!__atomic_compare_exchange_n(&lx->state, &seen, c.want, true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
-
-    if (!n.one_comes && (seen & RW_WOKEN) != 0)
-        sbt_lot_designate_none(q);
-    if (c.granted > 0)
-        grant_readers(q);
-    else if (c.writers_turn && n.hands_over)
-        lx->handed_us = (uint32_t)(now / 1000); /* the writer is in the queue yet, so the lock is there */
-    return c.writers_turn ? n.writer : NULL;
-}
-
-static struct sbt_waiter *after_writer(struct sbt_lot_queue *q) {
-    return let_in(q, RW_WRITER, true);
-}
-
-static struct sbt_waiter *next_in(struct sbt_lot_queue *q) {
-    return let_in(q, 0, true);
-}
-
-/* The notified writer does not sleep: do not rely on it either, and take back what was handed to it. */
-static struct sbt_waiter *not_asleep(struct sbt_lot_queue *q) {
-    return let_in(q, 0, false);
-}
-
-/* A handler has interrupted a waiter that an unlock may have relied on, or may rely on later. */
-static struct sbt_waiter *held_up(struct sbt_lot_queue *q, struct sbt_waiter *w) {
-    if (sbt_lot_first(q) == NULL)
-        return NULL;
-    __atomic_fetch_and(&lock_of(q->key)->state, ~(uint32_t)RW_ACTIVE, __ATOMIC_RELAXED);
-    return let_in(q, 0, !w->designated);
-}
-
 static void let_in_next(struct sbt_rwlock *lx) {
-    sbt_lot_unpark_one(key_of(lx), next_in, not_asleep);
+    sbt_lot_unpark_one(direct_rwlock_key(lx), direct_rwlock_next_in, direct_rwlock_not_asleep);
 }
 
 /* ---- taking it ---- */
@@ -137,13 +42,12 @@ static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
 }
 
 /*
- * Readers count themselves in with an addition, which unlike a compare-and-swap cannot fail because of other readers;
- * a reader that
- * finds that it may not enter counts itself out again, as if it had been inside.
+ * Readers count themselves in with an addition, which unlike a compare-and-swap cannot fail because of other readers; a
+ * reader that finds that it may not enter counts itself out again, as if it had been inside.
  * Acquire pairs with the release of the unlocks. EBUSY, or EAGAIN with too many readers.
  */
 static inline int take_read(struct sbt_rwlock *lx) {
-    uint32_t bar = nonrecursive(lx) ? RW_WRITER | RW_WRITERS : RW_WRITER;
+    uint32_t bar = direct_rwlock_prefers_writers(lx) ? RW_WRITER | RW_WRITERS : RW_WRITER;
     if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & bar) != 0)
         return EBUSY;
     uint32_t seen = __atomic_fetch_add(&lx->state, RW_READER, __ATOMIC_ACQUIRE);
@@ -154,79 +58,15 @@ static inline int take_read(struct sbt_rwlock *lx) {
     return r;
 }
 
-static inline int take_write(struct sbt_rwlock *lx) {
-    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
-    while ((seen & (RW_WRITER | RW_READERS)) == 0)
-        if (__atomic_compare_exchange_n(&lx->state, &seen, (seen | RW_WRITER) & ~(uint32_t)RW_ACTIVE, true,
-                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return 0;
-    return EBUSY;
-}
-
 static int take(struct sbt_rwlock *lx, const struct sbt_lot_role *role) {
-    return is_writing(role) ? take_write(lx) : take_read(lx);
-}
-
-/* The same under the bucket's lock, which counting itself out might need. For a notified writer it may be kept. */
-static int take_queued(struct sbt_rwlock *lx, const struct sbt_waiter *w) {
-    if (is_writing(w->role)) {
-        if (!w->inflight || (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & RW_HANDED) == 0)
-            return take_write(lx);
-        __atomic_fetch_and(&lx->state, ~(uint32_t)RW_HANDED, __ATOMIC_ACQUIRE);
-        return 0;
-    }
-    uint32_t bar = nonrecursive(lx) ? RW_WRITER | RW_WRITERS : RW_WRITER;
-    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
-    while ((seen & bar) == 0 && seen < RW_READERS_MAX)
-        if (__atomic_compare_exchange_n(&lx->state, &seen, seen + RW_READER, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return 0;
-    return (seen & bar) != 0 ? EBUSY : EAGAIN;
+    return direct_rwlock_is_writing(role) ? direct_rwlock_take_write(lx) : take_read(lx);
 }
 
 /* ---- waiting ---- */
 
-/*
- * The flags come before the last look: an unlock after that sees them and takes the bucket's lock. A WOKEN of a writer
- * that does not come, or of the process that this one was forked from, goes, as a mutex's does.
- */
-static void announce(struct sbt_lot_queue *q, struct sbt_rwlock *lx, const struct sbt_waiter *w) {
-    uint32_t flags = is_writing(w->role) ? RW_QUEUED | RW_WRITERS : RW_QUEUED;
-    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED), stale;
-    do {
-        stale = 0;
-        if ((seen & (RW_WOKEN | RW_HANDED)) != 0 && !count(q, sbt_now_ns()).one_comes)
-            stale = (seen & RW_HANDED) != 0 ? RW_WOKEN | RW_HANDED | RW_WRITER : RW_WOKEN;
-    } while (!__atomic_compare_exchange_n(&lx->state, &seen, (seen & ~(RW_ACTIVE | stale)) | flags, true,
-                                          __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    if (stale != 0)
-        sbt_lot_designate_none(q);
-}
-
-static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
-    struct sbt_rwlock *lx = lock_of(q->key);
-    if (!w->again)
-        announce(q, lx, w);
-    return take_queued(lx, w);
-}
-
-/*
- * A waiter that leaves may have been what kept others out. One that waits may have been relied on to look: the lock may
- * be free by now, or there may be sleepers that can go in where this one cannot.
- */
-static struct sbt_waiter *successor(struct sbt_lot_queue *q, struct sbt_waiter *w, int result) {
-    struct sbt_rwlock *lx = lock_of(q->key);
-    if (result != EBUSY && sbt_lot_first(q) == NULL) {
-        __atomic_fetch_and(&lx->state, ~(uint32_t)(RW_QUEUED | RW_WRITERS | RW_WOKEN), __ATOMIC_RELAXED);
-        return NULL;
-    }
-    if (result == EBUSY && !w->again && (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & RW_WRITER) != 0)
-        return NULL; /* its unlock comes, and sees QUEUED */
-    return next_in(q);
-}
-
 /* A notified thread yields to a writer that is inside before it sleeps again. It takes the lock in validate. */
 static bool retry(struct sbt_waiter *w) {
-    const struct sbt_rwlock *lx = lock_of(w->key);
+    const struct sbt_rwlock *lx = direct_rwlock_of(w->key);
     for (int i = 0; w->wake_word == NULL && i < RETRY_YIELDS; i++)
         if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & (RW_WRITER | RW_HANDED)) != RW_WRITER ||
             !sbt_yield_gate_offer(&sbt_yield_gate))
@@ -235,29 +75,34 @@ static bool retry(struct sbt_waiter *w) {
 }
 
 static int try_unqueued(struct sbt_waiter *w) {
-    return take(lock_of(w->key), w->role);
+    return take(direct_rwlock_of(w->key), w->role);
 }
 
 static void abandoned(struct sbt_waiter *w, int result) {
     if (result == 0)
-        direct_rwlock_unlock((pthread_rwlock_t *)lock_of(w->key));
+        direct_rwlock_unlock((pthread_rwlock_t *)direct_rwlock_of(w->key));
 }
 
 #define ROLE(is_cancelable)                                                                                            \
     {                                                                                                                  \
-        .validate = validate, .successor = successor, .after = not_asleep, .passes_on = true, .held_up = held_up,      \
-        .retry = retry, .poll = try_unqueued, .abandoned = abandoned, .cancelable = (is_cancelable)                    \
+        .validate = direct_rwlock_validate, .successor = direct_rwlock_successor, .after = direct_rwlock_not_asleep,   \
+        .passes_on = true, .held_up = direct_rwlock_held_up, .retry = retry, .poll = try_unqueued,                     \
+        .abandoned = abandoned, .cancelable = (is_cancelable)                                                          \
     }
 /* With asynchronous cancellation a waiter can be cancelled, as under glibc. */
-static const struct sbt_lot_role reading = ROLE(false), writing = ROLE(false), reading_asynchronously = ROLE(true),
-                                 writing_asynchronously = ROLE(true);
+const struct sbt_lot_role direct_rwlock_waits[DIRECT_RWLOCK_ROLES] = {
+    [DIRECT_READS] = ROLE(false),
+    [DIRECT_WRITES] = ROLE(false),
+    [DIRECT_READS | DIRECT_ASYNCHRONOUSLY] = ROLE(true),
+    [DIRECT_WRITES | DIRECT_ASYNCHRONOUSLY] = ROLE(true),
+};
 
 /* The lock has been taken by a thread that was awake: what unlocks may have relied on is made good. */
 static void taken_awake(struct sbt_rwlock *lx, const struct sbt_lot_role *role, uint32_t seen, int r) {
     /* A writer's compare-and-swap has cleared it; while a reader is inside no unlock relies on it. */
     if ((seen & RW_ACTIVE) != 0)
         __atomic_fetch_and(&lx->state, ~(uint32_t)RW_ACTIVE, __ATOMIC_RELAXED);
-    if (r == 0 && !is_writing(role) &&
+    if (r == 0 && !direct_rwlock_is_writing(role) &&
         (seen & (RW_QUEUED | RW_WOKEN)) == RW_QUEUED) /* sleeping readers may come in beside it */
         let_in_next(lx);
 }
@@ -272,7 +117,7 @@ static int take_awake(struct sbt_rwlock *lx, const struct sbt_lot_role *role, st
             return r;
         }
         /* A reader that queued writers keep out, if the lock is of that kind, could not do what an unlock relies on. */
-        bool barred = !is_writing(role) && nonrecursive(lx) && (seen & RW_WRITERS) != 0;
+        bool barred = !direct_rwlock_is_writing(role) && direct_rwlock_prefers_writers(lx) && (seen & RW_WRITERS) != 0;
         if ((seen & (RW_QUEUED | RW_ACTIVE | RW_WOKEN)) == RW_QUEUED && !barred)
             __atomic_fetch_or(&lx->state, RW_ACTIVE, __ATOMIC_RELAXED);
     } while (sbt_active_step(active));
@@ -293,16 +138,16 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_ro
     if (r != 0)
         return r;
     if (SBT_UNLIKELY(sbt_lot_busy()))
-        return sbt_lot_park(key_of(lx), &w, deadline);
+        return sbt_lot_park(direct_rwlock_key(lx), &w, deadline);
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
-        w.role = is_writing(role) ? &writing_asynchronously : &reading_asynchronously;
-    sbt_lot_relied_on(&w, key_of(lx));
+        w.role = role + DIRECT_ASYNCHRONOUSLY;
+    sbt_lot_relied_on(&w, direct_rwlock_key(lx));
     sbt_active_begin(&active, &lx->adapt);
     r = take_awake(lx, role, &active);
     if (r == EBUSY) {
         w.since_ns = sbt_active_since_ns(&active);
-        r = sbt_lot_park(key_of(lx), &w, deadline);
+        r = sbt_lot_park(direct_rwlock_key(lx), &w, deadline);
     }
     sbt_lot_not_relied_on();
     sbt_active_end(&active, &lx->adapt);
@@ -311,22 +156,10 @@ static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_ro
     return r;
 }
 
-/* Flags of the process that this one was forked from, where there are no waiters: the lock was kept for one of them. */
-static bool mend(const struct sbt_lot_queue *q) {
-    const uint32_t flags = RW_QUEUED | RW_WRITERS | RW_WOKEN | RW_HANDED;
-    struct sbt_rwlock *lx = lock_of(q->key);
-    uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
-    while (sbt_lot_first(q) == NULL)
-        if (__atomic_compare_exchange_n(&lx->state, &seen, seen & ~(flags | ((seen & RW_HANDED) != 0 ? RW_WRITER : 0)),
-                                        true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            return true;
-    return false;
-}
-
 static bool mend_forked(struct sbt_rwlock *lx) {
     return sbt_fork_generation() != 0 &&
            (__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & (RW_HANDED | RW_WRITERS)) != 0 &&
-           sbt_lot_ask(key_of(lx), mend);
+           sbt_lot_ask(direct_rwlock_key(lx), direct_rwlock_mend);
 }
 
 int direct_rwlock_tryrdlock(pthread_rwlock_t *l) {
@@ -348,7 +181,7 @@ int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadlin
         return 0;
     }
     if (r == EBUSY)
-        r = is_writer(lx) ? EDEADLK : lock_slow(lx, &reading, deadline);
+        r = is_writer(lx) ? EDEADLK : lock_slow(lx, &direct_rwlock_waits[DIRECT_READS], deadline);
     if (r == 0)
         SBT_PROBE_THREADS1(rdlock_acquire_read, l);
     return r;
@@ -356,9 +189,9 @@ int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadlin
 
 int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    int r = take_write(lx);
+    int r = direct_rwlock_take_write(lx);
     if (r == EBUSY && SBT_UNLIKELY(mend_forked(lx)))
-        r = take_write(lx);
+        r = direct_rwlock_take_write(lx);
     if (r == 0)
         __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
     return r;
@@ -366,11 +199,11 @@ int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
 
 int direct_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    int r = take_write(lx);
+    int r = direct_rwlock_take_write(lx);
     if (SBT_UNLIKELY(r != 0)) {
         if (is_writer(lx))
             return EDEADLK;
-        r = lock_slow(lx, &writing, deadline);
+        r = lock_slow(lx, &direct_rwlock_waits[DIRECT_WRITES], deadline);
     }
     if (r == 0) {
         __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
@@ -414,7 +247,8 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
             return 0;
     }
     if (hold == RW_WRITER && (seen & RW_QUEUED) != 0 && SBT_LIKELY(!sbt_lot_busy())) {
-        sbt_lot_unpark_one(key_of(lx), after_writer, not_asleep); /* without letting others in between */
+        /* without letting others in between */
+        sbt_lot_unpark_one(direct_rwlock_key(lx), direct_rwlock_after_writer, direct_rwlock_not_asleep);
         return 0;
     }
     seen = __atomic_fetch_sub(&lx->state, hold, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The read-write lock's word, and which of its waiters are let in next: for rwlock.c and let_in.c. */
+/* The read-write lock's word, and which of its waiters are let in next: for rwlock.c, rwlock_queue.c and let_in.c. */
 #ifndef SBT_ENGINE_DIRECT_RWLOCK_H
 #define SBT_ENGINE_DIRECT_RWLOCK_H
 
