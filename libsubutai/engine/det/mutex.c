@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "core/object.h"
-#include "engine/det/det.h"
+#include "engine/det/kept.h"
 
 static inline void take(enum det_op op, struct sbt_mutex *mx) {
     det_take_object(op, &mx->hw_id);
@@ -79,12 +79,27 @@ void det_mutex_forked(void) {
 
 /* ---- the interface ---- */
 
-int det_mutex_lock(pthread_mutex_t *m) {
+static SBT_NOINLINE int lock_slow(pthread_mutex_t *m) {
     if (SBT_UNLIKELY(det_self.unwinds))
         return lock_within(m);
     take(DET_MUTEX_LOCK, sbt_mutex_of(m));
     acquire(m, NULL);
     det_pass();
+    return 0;
+}
+
+/* Within the unwinder the thread is in an operation, or operations are watched. */
+int det_mutex_lock(pthread_mutex_t *m) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    uint32_t held;
+    if (SBT_UNLIKELY(!det_begin_kept(&mx->hw_id, &held)))
+        return lock_slow(m);
+    if (SBT_UNLIKELY(mx->state != 0)) {
+        det_leave_kept(held);
+        return lock_slow(m);
+    }
+    mx->state = 1;
+    det_end_kept(DET_MUTEX_LOCK, mx->hw_id, held);
     return 0;
 }
 
@@ -108,12 +123,26 @@ int det_mutex_trylock(pthread_mutex_t *m) {
     return r;
 }
 
-int det_mutex_unlock(pthread_mutex_t *m) {
+static SBT_NOINLINE int unlock_slow(pthread_mutex_t *m) {
     if (SBT_UNLIKELY(det_self.unwinds))
         return unlock_within();
     take(DET_MUTEX_UNLOCK, sbt_mutex_of(m));
     det_mutex_release(m);
     det_pass();
+    return 0;
+}
+
+int det_mutex_unlock(pthread_mutex_t *m) {
+    struct sbt_mutex *mx = sbt_mutex_of(m);
+    uint32_t held;
+    if (SBT_UNLIKELY(!det_begin_kept(&mx->hw_id, &held)))
+        return unlock_slow(m);
+    if (SBT_UNLIKELY(!det_nobody_waits(m))) {
+        det_leave_kept(held);
+        return unlock_slow(m);
+    }
+    mx->state = 0;
+    det_end_kept(DET_MUTEX_UNLOCK, mx->hw_id, held);
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "core/object.h"
-#include "engine/det/det.h"
+#include "engine/det/kept.h"
 
 enum { READER = 1, WRITER = 2 }; /* bits of a wait, for turn_wake_bits, and its tag */
 
@@ -83,12 +83,27 @@ static int wait_until(pthread_rwlock_t *l, bool (*may)(pthread_rwlock_t *), uint
     return 0;
 }
 
-int det_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+static SBT_NOINLINE int rdlock_slow(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
     take(DET_READ_LOCK, lx);
     int r = lx->state == UINT32_MAX ? EAGAIN : wait_until(l, may_read, READER, deadline);
     det_pass();
     return r;
+}
+
+int det_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    uint32_t held;
+    if (SBT_UNLIKELY(!det_begin_kept(&lx->unused, &held)))
+        return rdlock_slow(l, deadline);
+    if (SBT_UNLIKELY(lx->writer != 0 || lx->state == UINT32_MAX ||
+                     lx->kind == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)) {
+        det_leave_kept(held);
+        return rdlock_slow(l, deadline);
+    }
+    lx->state++;
+    det_end_kept(DET_READ_LOCK, lx->unused, held);
+    return 0;
 }
 
 int det_rwlock_tryrdlock(pthread_rwlock_t *l) {
@@ -101,11 +116,25 @@ int det_rwlock_tryrdlock(pthread_rwlock_t *l) {
     return r;
 }
 
-int det_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+static SBT_NOINLINE int wrlock_slow(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     take(DET_WRITE_LOCK, sbt_rwlock_of(l));
     int r = wait_until(l, may_write, WRITER, deadline);
     det_pass();
     return r;
+}
+
+int det_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    uint32_t held;
+    if (SBT_UNLIKELY(!det_begin_kept(&lx->unused, &held)))
+        return wrlock_slow(l, deadline);
+    if (SBT_UNLIKELY(lx->writer != 0 || lx->state != 0)) {
+        det_leave_kept(held);
+        return wrlock_slow(l, deadline);
+    }
+    __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
+    det_end_kept(DET_WRITE_LOCK, lx->unused, held);
+    return 0;
 }
 
 int det_rwlock_trywrlock(pthread_rwlock_t *l) {
@@ -118,7 +147,7 @@ int det_rwlock_trywrlock(pthread_rwlock_t *l) {
     return r;
 }
 
-int det_rwlock_unlock(pthread_rwlock_t *l) {
+static SBT_NOINLINE int unlock_slow(pthread_rwlock_t *l) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
     take(DET_RWLOCK_UNLOCK, lx);
     if (lx->writer != 0)
@@ -128,5 +157,22 @@ int det_rwlock_unlock(pthread_rwlock_t *l) {
     if (lx->state == 0)
         wake_next(l);
     det_pass();
+    return 0;
+}
+
+int det_rwlock_unlock(pthread_rwlock_t *l) {
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    uint32_t held;
+    if (SBT_UNLIKELY(!det_begin_kept(&lx->unused, &held)))
+        return unlock_slow(l);
+    if (SBT_UNLIKELY(!det_nobody_waits(l))) {
+        det_leave_kept(held);
+        return unlock_slow(l);
+    }
+    if (lx->writer != 0)
+        __atomic_store_n(&lx->writer, 0, __ATOMIC_RELAXED);
+    else if (lx->state > 0)
+        lx->state--;
+    det_end_kept(DET_RWLOCK_UNLOCK, lx->unused, held);
     return 0;
 }
