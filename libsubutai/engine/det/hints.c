@@ -63,7 +63,7 @@ static void begin_counting(void) {
         lbdr_create(lbdr, i, r->thread[i].routine);
     counts_turns = true;
     sbt_lock_drop(&r->lock);
-    r->is_hinted = true;
+    r->is_hinted = r->is_watched = true;
 }
 
 const struct schedule_hints *det_hints_begin(void) {
