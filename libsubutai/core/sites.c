@@ -8,6 +8,7 @@
 #include "core/eligibility_table.h"
 #include "core/log.h"
 #include "core/thread.h"
+#include "os/dynamic.h"
 #include "os/lock.h"
 #include "os/objects.h"
 #include "os/site_stub.h"
@@ -167,7 +168,7 @@ static int note_loaded(struct dl_phdr_info *info, size_t size, void *unused) {
 static int look_at(struct dl_phdr_info *info, size_t size, void *unused) {
     (void)size;
     (void)unused;
-    if (info->dlpi_name == NULL || !sbt_eligibility_is_gomp(info->dlpi_name))
+    if (info->dlpi_name == NULL || !sbt_eligibility_is_gomp(sbt_dynamic_name(info)))
         return 0;
     struct library *l = place(info->dlpi_addr);
     if (l == NULL)

@@ -3,13 +3,13 @@
  * Eligibility, judged by the symbols that the program and its libraries import. They are read from the relocations in
  * memory, because the hash table does not always give the number of undefined symbols.
  */
-#include <elf.h>
 #include <link.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "core/eligibility_table.h"
 #include "core/sites.h"
+#include "os/dynamic.h"
 #include "os/initial.h"
 #include "os/objects.h"
 #include "switch/eligibility.h"
@@ -24,31 +24,21 @@ struct dynamic {
     } relocations[2];
 };
 
-/* In all but a few objects the dynamic linker has made these addresses absolute. */
-static const void *address(const struct dl_phdr_info *info, ElfW(Addr) value) {
-    return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
-}
-
 static struct dynamic dynamic_of(const struct dl_phdr_info *info) {
     struct dynamic d = {0};
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
-            continue;
-        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-        for (; entry->d_tag != DT_NULL; entry++) {
-            if (entry->d_tag == DT_SYMTAB)
-                d.symbols = address(info, entry->d_un.d_ptr);
-            else if (entry->d_tag == DT_STRTAB)
-                d.strings = address(info, entry->d_un.d_ptr);
-            else if (entry->d_tag == DT_RELA)
-                d.relocations[0].first = address(info, entry->d_un.d_ptr);
-            else if (entry->d_tag == DT_RELASZ)
-                d.relocations[0].bytes = entry->d_un.d_val;
-            else if (entry->d_tag == DT_JMPREL)
-                d.relocations[1].first = address(info, entry->d_un.d_ptr);
-            else if (entry->d_tag == DT_PLTRELSZ)
-                d.relocations[1].bytes = entry->d_un.d_val;
-        }
+    for (const ElfW(Dyn) *entry = sbt_dynamic_of(info); entry != NULL && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_SYMTAB)
+            d.symbols = sbt_dynamic_address(info, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_STRTAB)
+            d.strings = sbt_dynamic_address(info, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_RELA)
+            d.relocations[0].first = sbt_dynamic_address(info, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_RELASZ)
+            d.relocations[0].bytes = entry->d_un.d_val;
+        else if (entry->d_tag == DT_JMPREL)
+            d.relocations[1].first = sbt_dynamic_address(info, entry->d_un.d_ptr);
+        else if (entry->d_tag == DT_PLTRELSZ)
+            d.relocations[1].bytes = entry->d_un.d_val;
     }
     return d;
 }
@@ -94,7 +84,7 @@ static int judge_object(struct dl_phdr_info *info, size_t size, void *argument) 
     }
     if (sbt_eligibility_is_libc(file) || d.symbols == NULL || d.strings == NULL || strstr(file, "vdso") != NULL)
         return 0;
-    const char *why = sbt_eligibility_refused_library(file);
+    const char *why = sbt_eligibility_refused_library(sbt_dynamic_name(info));
     if (why != NULL && !sbt_sites_are_served(info)) {
         const char *why_not = sbt_sites_why_not(info);
         refuse(e, "the process", file, why_not != NULL ? why_not : why);

@@ -5,7 +5,8 @@
 . "$(dirname "$0")/lib.sh"
 
 # Threads that do little but lock. With `leave` one of them ends the process, beside the others. With `allocate` the
-# allocator locks. With `alone` the process must have one thread in the end: 4 if it has not.
+# allocator locks. With `alone` the process must have one thread in the end: 4 if it has not. With `long` they do it long
+# enough for a trial of switching, also beside others.
 cat >passes.c <<'END'
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -15,10 +16,11 @@ cat >passes.c <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-enum { THREADS = 6, ROUNDS = 8000 };
+enum { THREADS = 6, ROUNDS = 8000, TIMES_LONG = 25 };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, allocator = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t sum;
 static bool leaves, allocates;
+static int rounds = ROUNDS;
 extern void *__libc_calloc(size_t n, size_t bytes);
 void *calloc(size_t n, size_t bytes) {
     if (allocates)
@@ -29,7 +31,7 @@ void *calloc(size_t n, size_t bytes) {
     return memory;
 }
 static void *adder(void *number) {
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i < rounds; i++) {
         pthread_mutex_lock(&mutex);
         sum = sum * 31 + (uintptr_t)number;
         pthread_mutex_unlock(&mutex);
@@ -44,6 +46,8 @@ int main(int n, char **words) {
     pthread_t threads[THREADS];
     leaves = n > 1 && strcmp(words[1], "leave") == 0;
     allocates = n > 1 && strcmp(words[1], "allocate") == 0;
+    if (n > 1 && strcmp(words[1], "long") == 0)
+        rounds *= TIMES_LONG;
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, adder, (void *)i);
     for (int i = 0; i < THREADS; i++)
@@ -65,15 +69,18 @@ one() {
     is "$(wc -l <<<"$out")" 1 && matches "$out" '^[03] [0-9a-f]* ?[0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
 }
 
-for wait in adaptive switch 'turns!'; do
+for wait in adaptive auto switch 'turns!'; do
     ends "$wait"
 done
-for ((i = 0, switched = 0; switched == 0 && i < 5; i++)); do # what pays beside other work is not always seen
-    ends auto
+check "the schedule is the same with each way of waiting" one
+: >ends
+ends switch long
+for ((i = 0, switched = 0; switched == 0 && i < 3; i++)); do # what pays beside other work is not always seen
+    ends auto long
     grep -q 'switching pays' log && switched=1
 done
 check "--wait auto begins to switch" is $switched 1
-check "the schedule is the same with each way of waiting" one
+check "and the schedule is the same" one
 : >ends
 for ((i = 0; i < 5; i++)); do
     ends auto allocate

@@ -60,6 +60,7 @@ teams() {
             check_run "libomp, awake for $time ms" 60 env LD_LIBRARY_PATH="$PWD/other" KMP_BLOCKTIME="$time" "$bin/omp" 16
             keep 16
             same "libomp, awake for $time ms: same results" 16
+            check "libomp, awake for $time ms: under that name, too, it is not taken for libgomp" is "$(grep -c libgomp "$variant.err")" 0
         done
     fi
     if [ -n "$libomp" ] && [ -e "$bin/ompt.so" ]; then

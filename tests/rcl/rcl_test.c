@@ -311,7 +311,7 @@ static void check_cpu_taken(void) {
     move_all_threads(cpu[0]);
     OK(rcl_execute(&lock[0], note_cpu, &at[1]));
     thread_join(thread);
-    tap_point(at[0] == cpu[1] && at[1] == cpu[0] && count[0] + count[1] + count[2] == N_SECTIONS, text);
+    tap_point(at[0] == cpu[1] && at[1] == cpu[0] && count[0] + count[1] + count[2] == N_SECTIONS, "%s", text);
     OK(rcl_server_destroy(server[0]));
 }
 

@@ -61,12 +61,11 @@ static int holds(void) {
 static void *take_turns(void *id) {
     uint64_t ns = 0;
     for (int i = 0; i < TURNS; i++) {
+        uint64_t begin = now_ns();
         pthread_mutex_lock(&relocked);
-        while (turn % THREADS != (long)id) {
-            uint64_t begin = now_ns();
+        while (turn % THREADS != (long)id)
             pthread_cond_wait(&changed, &relocked);
-            ns += now_ns() - begin;
-        }
+        ns += now_ns() - begin;
         turn++;
         pthread_cond_broadcast(&changed);
         pause_us(LONG_US);

@@ -33,8 +33,9 @@ static size_t objects_of(const struct verdict *v, struct object *const **objects
 /* Why a process with that object is not switched, in the words of the library's own message; NULL: it is. To be freed.
  */
 static char *why_not_with(const struct object *o) {
-    const char *library = sbt_eligibility_refused_library(o->path);
-    if (library != NULL && !(sbt_eligibility_is_gomp(o->path) && sites_can_be_served(o->path)))
+    const char *name = o->soname != NULL ? o->soname : o->path; /* as sbt_dynamic_name */
+    const char *library = sbt_eligibility_refused_library(name);
+    if (library != NULL && !(sbt_eligibility_is_gomp(name) && sites_can_be_served(o->path)))
         return cmd_format("the process uses %s, which %s", o->path, library);
     return o->switch_reason == NULL ? NULL
                                     : cmd_format("%s uses %s, which %s", o->path, o->switch_symbol, o->switch_reason);

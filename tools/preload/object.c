@@ -71,12 +71,15 @@ static void read_dynamic(struct object *o, Elf *elf, Elf_Scn *section, const GEl
         GElf_Dyn entry;
         if (gelf_getdyn(data, i, &entry) == NULL || entry.d_tag == DT_NULL)
             break;
-        if (entry.d_tag != DT_NEEDED && entry.d_tag != DT_RPATH && entry.d_tag != DT_RUNPATH)
+        if (entry.d_tag != DT_NEEDED && entry.d_tag != DT_RPATH && entry.d_tag != DT_RUNPATH &&
+            entry.d_tag != DT_SONAME)
             continue;
         const char *text = elf_strptr(elf, header->sh_link, entry.d_un.d_val);
         if (text == NULL)
             continue;
-        if (entry.d_tag == DT_RPATH && o->rpath == NULL) {
+        if (entry.d_tag == DT_SONAME && o->soname == NULL) {
+            o->soname = cmd_format("%s", text);
+        } else if (entry.d_tag == DT_RPATH && o->rpath == NULL) {
             o->rpath = cmd_format("%s", text);
         } else if (entry.d_tag == DT_RUNPATH && o->runpath == NULL) {
             o->runpath = cmd_format("%s", text);
@@ -217,6 +220,7 @@ void object_free(struct object *o) {
     free(o->script_interpreter);
     free(o->script_argument);
     free(o->interpreter);
+    free(o->soname);
     free(o->rpath);
     free(o->runpath);
     names_free(&o->needed);

@@ -39,6 +39,7 @@ struct object {
     const char *switch_reason;
     bool pins_main;        /* switching is safe, with the main thread pinned */
     const char *sanitizer; /* "AddressSanitizer"; NULL: none is linked in */
+    char *soname;          /* the name that a library was linked by; NULL: none */
     char *rpath, *runpath;
     struct names needed;
     struct names primitives[PRIMITIVE_N_GROUPS];
