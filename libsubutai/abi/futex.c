@@ -170,6 +170,7 @@ static long wait_unswitched(uint32_t *word, int flag, uint32_t val, uint32_t bit
     while (sbt_active_step(&active))
         if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != val) {
             sbt_active_end(&active, memory);
+            sbt_yield_gate_waited(&sbt_self.spare_yields, 0);
             return -EAGAIN;
         }
     long r = sleep_unswitched(word, flag, val, bits, deadline);
@@ -197,7 +198,6 @@ static long wait(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32
     struct abi_futex_until until = {.in_ns = 0};
     const struct sbt_deadline *deadline = timeout != 0 ? &until.deadline : NULL;
     int type, r = EDEADLK;
-    sbt_self.spare_yields = SBT_SPARE_YIELDS;
     if (is_plain(word) && bits != 0 && is_served() && !abi_unseen_at(caller) && !abi_unseen_clones() &&
         sbt_mapped_readable(word, sizeof *word) &&
         (timeout == 0 || abi_futex_read_until(&until, op, (const struct timespec *)timeout))) {
@@ -328,6 +328,7 @@ long abi_futex_serve(const void *caller, uint32_t *word, int op, uint32_t val, u
     case FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME:
         SBT_PROBE2(futex_entry, word, val);
         r = wait(word, op, val, more, val3, caller);
+        sbt_yield_gate_waited(&sbt_self.spare_yields, r);
         SBT_PROBE2(futex_exit, word, r);
         return r;
     case FUTEX_WAKE:

@@ -31,18 +31,19 @@ static long read_file(uint32_t tid, const char *name, char *text, size_t room) {
     return read_path(strcat(strcat(path, decimal_of(digits, tid)), name), text, room);
 }
 
-/* "0.10 0.20 0.30 3/100 4711": the three loads, runnable and all threads, the last process. */
-uint32_t sbt_proc_n_runnable(void) {
-    char text[128];
+uint32_t sbt_proc_runnable_in(const char *text) {
     uint32_t n = 0;
-    if (read_path("/proc/loadavg", text, sizeof text) <= 0)
-        return 0;
     const char *digit = strchr(text, '/');
     while (digit != NULL && digit > text && digit[-1] != ' ')
         digit--;
     for (; digit != NULL && *digit >= '0' && *digit <= '9'; digit++)
         n = n * 10 + (uint32_t)(*digit - '0');
     return n;
+}
+
+uint32_t sbt_proc_n_runnable(void) {
+    char text[128];
+    return read_path("/proc/loadavg", text, sizeof text) > 0 ? sbt_proc_runnable_in(text) : 0;
 }
 
 char sbt_proc_state(uint32_t tid) {

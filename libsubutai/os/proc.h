@@ -13,9 +13,14 @@
  */
 char sbt_proc_state(uint32_t tid);
 
-/* Runnable threads of all processes of the machine at this moment, the caller among them; 0: the kernel does not say.
+/*
+ * Runnable threads of all processes of the machine at this moment, the caller among them; 0: the kernel does not say.
+ * In a container it may be the container's alone.
  */
 uint32_t sbt_proc_n_runnable(void);
+
+/* The same in /proc/loadavg's text: "0.10 0.20 0.30 3/100 4711", the loads, runnable and all threads, a process. */
+uint32_t sbt_proc_runnable_in(const char *text);
 
 /*
  * Does another kernel thread of this process sleep in a system call that was made between those addresses? Also true if

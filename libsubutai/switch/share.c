@@ -7,6 +7,7 @@
 
 #include "core/cpus.h"
 #include "os/clock.h"
+#include "os/fence.h"
 #include "os/proc.h"
 #include "switch/pays.h"
 #include "switch/state.h"
@@ -18,30 +19,50 @@ enum {
 };
 
 #define READ_EVERY_NS 50000000u
+#define OLD_NS 1000000000u /* the monitor has slept meanwhile */
+
+/* No sign for the CPU time after one in vain: longer each time, as long as no other process wants that time. */
+#define VAIN_FIRST_NS 250000000u
+#define VAIN_MOST_NS 8000000000u
 
 /* ---- the share ---- */
 
+/*
+ * 0: not known. A filter of system calls may end the process for a call that the program does not make: the vDSO does
+ * not know this clock.
+ */
 static uint64_t used_ns(void) {
-    struct timespec t;
-    sbt_clock_read(CLOCK_PROCESS_CPUTIME_ID, &t);
+    struct timespec t = {0, 0};
+    if (!sbt_fence_is_forbidden())
+        sbt_clock_read(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Thousandths that are lacking to all of the CPUs' time; 0 if that is less than half. */
-static uint32_t unused(uint64_t ns, uint64_t used) {
+/*
+ * Thousandths that are lacking to all of the CPUs' time between two readings; 0 if that is less than half, or if one is
+ * not known. Never all of them: even a process that was given nothing is idle then if it does not switch at all.
+ */
+static uint32_t unused(uint64_t ns, uint64_t from, uint64_t to) {
     uint64_t all = ns * sbt_usable_cpus();
-    return 2 * used >= all ? 0 : (uint32_t)(1000 - 1000 * used / all);
+    if (from == 0 || to < from || 2 * (to - from) >= all)
+        return 0;
+    return (uint32_t)(999 - 999 * (to - from) / all);
 }
 
 static bool is_machine_crowded(void) {
-    return sbt_proc_n_runnable() > sbt_cpus_most();
+    return !sbt_fence_is_forbidden() && sbt_proc_n_runnable() > sbt_cpus_most();
+}
+
+static void restart(struct sbt_share *share, uint64_t now_ns, uint32_t lacks) {
+    share->since_ns = now_ns;
+    share->used_ns = used_ns();
+    share->lacks = lacks;
 }
 
 static void read_share(struct sbt_share *share, uint64_t now_ns) {
-    uint64_t used = used_ns();
-    uint32_t lacks = unused(now_ns - share->since_ns, used - share->used_ns);
-    share->since_ns = now_ns;
-    share->used_ns = used;
+    uint64_t ns = now_ns - share->since_ns, before = share->used_ns;
+    restart(share, now_ns, 0);
+    uint32_t lacks = ns < OLD_NS ? unused(ns, before, share->used_ns) : 0;
     share->lacks = lacks != 0 && is_machine_crowded() ? lacks : 0;
 }
 
@@ -57,10 +78,16 @@ bool sbt_share_sees_sign(struct sbt_share *share, uint64_t now_ns) {
     uint32_t often = __atomic_exchange_n(&s->often, 0, __ATOMIC_RELAXED);
     if (often != OFTEN_FOR_SHARE)
         return often != 0;
-    if (!is_machine_crowded())
-        return false;
-    *share = (struct sbt_share){now_ns, used_ns(), __atomic_load_n(&s->lacks_told, __ATOMIC_RELAXED)};
-    return true;
+    if (is_machine_crowded()) {
+        share->vain_ns = 0;
+        restart(share, now_ns, __atomic_load_n(&s->lacks_told, __ATOMIC_RELAXED));
+        return true;
+    }
+    share->vain_ns = share->vain_ns == 0             ? VAIN_FIRST_NS
+                     : share->vain_ns < VAIN_MOST_NS ? 2 * share->vain_ns
+                                                     : VAIN_MOST_NS;
+    __atomic_store_n(&s->no_share_until_ns, now_ns + share->vain_ns, __ATOMIC_RELAXED);
+    return false;
 }
 
 /* ---- what threads tell ---- */
@@ -94,16 +121,20 @@ static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
     return __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0 ? SBT_PAYS_WAITS : n;
 }
 
-/* After `n` waits in `ns`. The reading of the CPU time costs up to some microseconds, and is made every 1024 waits. */
-static uint32_t how_often(struct sbt_switch_state *s, uint64_t n, uint64_t ns) {
+/*
+ * After `n` waits in the `ns` until now. The reading of the CPU time costs up to some microseconds, and is made every
+ * 1024 waits. The last reading may be older than `ns`: then more was used since, and the process lacks less.
+ */
+static uint32_t how_often(struct sbt_switch_state *s, uint64_t n, uint64_t ns, uint64_t now_ns) {
     uint32_t n_cpus = sbt_usable_cpus();
     if (sbt_pays_is_often(n, ns, n_cpus))
         return OFTEN_IN_ALL;
-    if (__atomic_load_n(&s->crowded, __ATOMIC_RELAXED) == 0)
+    if (__atomic_load_n(&s->crowded, __ATOMIC_RELAXED) == 0 ||
+        now_ns < __atomic_load_n(&s->no_share_until_ns, __ATOMIC_RELAXED))
         return 0;
-    uint64_t now = used_ns(), used = now - __atomic_exchange_n(&s->often_since_used_ns, now, __ATOMIC_RELAXED);
-    uint32_t lacks = unused(ns, used);
-    if (lacks == 0 || !sbt_pays_is_often(n, used / n_cpus, n_cpus))
+    uint64_t used = used_ns(), before = __atomic_exchange_n(&s->often_since_used_ns, used, __ATOMIC_RELAXED);
+    uint32_t lacks = unused(ns, before, used);
+    if (lacks == 0 || !sbt_pays_is_often(n, (used - before) / n_cpus, n_cpus))
         return 0;
     __atomic_store_n(&s->lacks_told, lacks, __ATOMIC_RELAXED);
     return OFTEN_FOR_SHARE;
@@ -116,7 +147,7 @@ void sbt_switch_note_waits(bool are_yields) {
     if (n == 0)
         return;
     uint64_t now = sbt_now_ns(), since = __atomic_exchange_n(&s->often_since_ns, now, __ATOMIC_RELAXED);
-    uint32_t often = now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED) ? 0 : how_often(s, n, now - since);
+    uint32_t often = now < __atomic_load_n(&s->rest_until_ns, __ATOMIC_RELAXED) ? 0 : how_often(s, n, now - since, now);
     if (often == 0)
         return;
     __atomic_store_n(&s->often, often, __ATOMIC_RELAXED);

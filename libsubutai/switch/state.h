@@ -86,6 +86,7 @@ struct sbt_switch_state {
     uint64_t round_began;         /* what n_told was then; atomic */
     uint64_t often_since_ns;      /* when n_told last was such a multiple; atomic */
     uint64_t often_since_used_ns; /* the process's CPU time when that was last read; atomic */
+    uint64_t no_share_until_ns;   /* that is not looked at before; atomic, the monitor's */
     uint32_t lacks_told;          /* as sbt_share_lacks, between those readings; atomic */
     uint32_t crowded;             /* 1: more threads have told in a round than CPUs may be used; atomic */
     uint64_t rest_until_ns;       /* nothing is decided before; atomic, the monitor's */

@@ -57,6 +57,16 @@ void sbt_yield_gate_asked(struct sbt_yield_gate *gate, uint8_t *spare);
 /* What *spare is after a wait on a futex: libstdc++ yields four times before each. */
 #define SBT_SPARE_YIELDS 8
 
+/*
+ * A wait on a futex has ended with that result of the system call's. One that has not waited, because the word had
+ * changed or the time had passed, spares nothing: a loop of such calls waits by its yields alone, and threads of its
+ * real-time priority would not get its core.
+ */
+static inline void sbt_yield_gate_waited(uint8_t *spare, long result) {
+    if (result == 0)
+        *spare = SBT_SPARE_YIELDS;
+}
+
 /* For a thread that need not yield at all: yield if that pays. True: it has yielded. */
 bool sbt_yield_gate_offer(struct sbt_yield_gate *gate);
 

@@ -351,6 +351,10 @@ bool sbt_log_is_on(unsigned verbosity) {
 
 void sbt_cpus_look(void) {}
 
+bool sbt_fence_is_forbidden(void) {
+    return false;
+}
+
 uint32_t sbt_cpus_most(void) {
     return sched_n_cpus_most;
 }

@@ -3,6 +3,8 @@
  * When yielding ends and begins again (wait/yield_gate.c), with the test's own clock: each yield takes what the machine
  * of the moment makes of it.
  */
+#include <errno.h>
+
 #include "lib/suite.h"
 #include "wait/yield_gate.h"
 
@@ -184,4 +186,14 @@ TEST(few_yields_that_were_asked_for_are_left_out_while_it_is_closed) {
     for (int i = 0; i < 100; i++) /* it waits by yields alone */
         sbt_yield_gate_asked(&gate, &spare);
     ck_assert_uint_eq(n_yields, 100);
+}
+
+/* A loop of yields and of futex calls that do not wait is one that waits by yields alone. */
+TEST(a_futex_call_that_did_not_wait_leaves_out_no_yields) {
+    uint8_t spare = 0;
+    sbt_yield_gate_waited(&spare, -EAGAIN);
+    sbt_yield_gate_waited(&spare, -ETIMEDOUT);
+    ck_assert_uint_eq(spare, 0);
+    sbt_yield_gate_waited(&spare, 0);
+    ck_assert_uint_eq(spare, SBT_SPARE_YIELDS);
 }

@@ -84,6 +84,12 @@ check "a hang ends with the limit" is "$status" 1
 check "each test that has no result is a failure" is "$last" "0 passed, 9 failed"
 check "and is named" matches "$out" "unit: 3 of 3 tests have no result:.*subutai:unit / one.*subutai:sim / three.*subutai:stress / two"
 check "and why is said at the end" matches "$out" "stress: the time was over, 2 s"$'\n'"0 passed, 9 failed$"
+mkdir -p build-asan
+touch build-asan/build.ninja
+runs hangs --only asan --limit 2
+check "a build that was ended is a failure" is "$status$last" "10 passed, 1 failed"
+check "its directory stays" is "$(ls build-asan)" build.ninja
+rm -r build-asan
 run "$SOURCE_ROOT/tests/run" build --limit 0
 check "a limit of nothing is refused" matches "$status $err" "^2 run: --limit needs a number of seconds"
 
