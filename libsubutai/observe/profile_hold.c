@@ -19,12 +19,20 @@ static uint64_t draw(struct rec_profile *p) {
     return p->random;
 }
 
-/* A free place; or else the one that was taken first: some locks are given back by another thread, or never. */
-static uint32_t place_of_hold(struct rec_profile *p) {
-    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++)
-        if (p->holds[i].key.object == 0)
+/*
+ * A free place; or else one after the other: some locks are given back by another thread, or never. What is left of
+ * such a hold of the same lock is no hold any more, since its thread could not take the lock again. (Readers may.)
+ */
+static uint32_t place_of_hold(struct rec_profile *p, const struct rec_key *key) {
+    uint32_t place = PROFILE_N_HOLDS;
+    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++) {
+        uintptr_t object = p->holds[i].key.object;
+        if (object == key->object && !rec_is_shared(key->op))
             return i;
-    return p->next_hold++ % PROFILE_N_HOLDS;
+        if (object == 0 && place == PROFILE_N_HOLDS)
+            place = i;
+    }
+    return place < PROFILE_N_HOLDS ? place : p->next_hold++ % PROFILE_N_HOLDS;
 }
 
 /*
@@ -32,7 +40,7 @@ static uint32_t place_of_hold(struct rec_profile *p) {
  * still holds behind itself is not timed then.
  */
 static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight) {
-    __typeof(&p->holds[0]) hold = &p->holds[place_of_hold(p)];
+    __typeof(&p->holds[0]) hold = &p->holds[place_of_hold(p, key)];
     hold->key.object = 0;
     __atomic_signal_fence(__ATOMIC_RELEASE);
     hold->key.site = key->site;

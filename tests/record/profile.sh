@@ -38,7 +38,7 @@ has_stack() {
 }
 
 for engine in glibc direct ni; do
-    for what in counts lives handlers threads cancels waits beside signals holds; do
+    for what in counts lives handlers threads cancels waits beside signals relocks holds; do
         profile $what
         check "$engine, $what: the program ends well" is "$status $err" "0 "
         # shellcheck disable=SC2086 # words
@@ -64,6 +64,9 @@ for engine in glibc direct ni; do
     check "a whole profile" possible t.sbt whole $out
 done
 engine=glibc
+profile reused
+# shellcheck disable=SC2086
+check "memory of a lock that was never given back: no hold that lasts until the next one's end" possible t.sbt $out
 profile many
 # shellcheck disable=SC2086
 check "more objects than there is room for: each call is there" possible t.sbt $out

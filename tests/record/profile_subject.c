@@ -465,6 +465,60 @@ static void signals(void) {
            N + 1);
 }
 
+/*
+ * A waiter that has been woken wants the mutex: a release is an event if the mutex was held on for long, and is none if
+ * it was not, or if no thread has been woken.
+ */
+static int n_given;
+
+static void *wait_often(void *rounds) {
+    OK(pthread_mutex_lock(&pair.mutex));
+    for (int i = 0; i < *(int *)rounds; i++) {
+        asleep_from_here(&sleeper);
+        while (n_given <= i)
+            OK(pthread_cond_wait(&pair.cond, &pair.mutex));
+    }
+    OK(pthread_mutex_unlock(&pair.mutex));
+    return rounds;
+}
+
+static void relocks(void) {
+    enum { SHORT = 50, LONG = 2, ALONE = 50 };
+    int rounds = SHORT + LONG;
+    pthread_t thread;
+    start(&thread, wait_often, &rounds);
+    for (int i = 0; i < SHORT + LONG; i++) {
+        await_asleep(&sleeper);
+        OK(pthread_mutex_lock(&pair.mutex));
+        __atomic_store_n(&sleeper, 0, __ATOMIC_SEQ_CST);
+        n_given++;
+        OK(pthread_cond_signal(&pair.cond));
+        if (i >= SHORT)
+            SYS(usleep(1000));
+        OK(pthread_mutex_unlock(&pair.mutex));
+    }
+    OK(pthread_join(thread, NULL));
+    for (int i = 0; i < ALONE; i++) {
+        OK(pthread_mutex_lock(&pair.mutex));
+        SYS(usleep(1000));
+        OK(pthread_mutex_unlock(&pair.mutex));
+    }
+    /* A thread that loses its core makes some short holds long. */
+    printf("mutex_lock=%d mutex_unlock:least=%d mutex_unlock:most=%d\n", 1 + SHORT + LONG + ALONE, LONG,
+           LONG + SHORT / 2);
+}
+
+/* Memory of a mutex that was never given back is used for another one, again and again: one hold has an end. */
+static void reused(void) {
+    static pthread_mutex_t mutex;
+    for (int i = 0; i < 4; i++) {
+        mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        OK(pthread_mutex_lock(&mutex));
+    }
+    OK(pthread_mutex_unlock(&mutex));
+    printf("mutex_lock=4 mutex_lock:timed=1\n");
+}
+
 /* Held for 2 ms each: seldom enough that each is timed. */
 static void holds(void) {
     for (int i = 0; i < 20; i++) {
@@ -536,10 +590,11 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"counts", counts}, {"many", many},       {"lives", lives},         {"handlers", handlers},
-               {"forks", forks},   {"threads", threads}, {"cancels", cancels},     {"killed", killed},
-               {"waits", waits},   {"beside", beside},   {"holds", holds},         {"ends", ends},
-               {"sites", sites},   {"gone", gone},       {"under_way", under_way}, {"signals", signals}};
+    } all[] = {{"counts", counts},   {"many", many},       {"lives", lives},         {"handlers", handlers},
+               {"forks", forks},     {"threads", threads}, {"cancels", cancels},     {"killed", killed},
+               {"waits", waits},     {"beside", beside},   {"holds", holds},         {"ends", ends},
+               {"sites", sites},     {"gone", gone},       {"under_way", under_way}, {"signals", signals},
+               {"relocks", relocks}, {"reused", reused}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();
