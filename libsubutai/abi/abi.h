@@ -14,7 +14,6 @@
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/arch.h"
-#include "os/cleanup.h"
 #include "os/real.h"
 #include "start/init.h"
 
@@ -37,28 +36,24 @@ SBT_C11_NAMES(SBT_RENAME)
  */
 #define THEIRS(call) (sbt_init(), sbt_real.call)
 
-/* A call that may wait for the outside: the caller leaves the order of the engine, if that keeps one. */
+/*
+ * A call that may wait for the outside: the caller leaves the order of the engine, if that keeps one. A cancellation
+ * may act in outside_begin: then has_left is false, and the engine's own clean-up does what is to be done.
+ */
 struct abi_outside {
     bool has_left;
-    struct _pthread_cleanup_buffer jumped;
+    struct _pthread_cleanup_buffer left;
 };
 
-static inline void abi_outside_jumped(void *unused) {
-    (void)unused;
-    sbt_engine.order->outside_end();
-}
-
 static inline void abi_outside_begin(struct abi_outside *o) {
-    o->has_left = SBT_UNLIKELY(sbt_engine.order != NULL) && sbt_engine.order->outside_begin();
-    if (o->has_left)
-        _pthread_cleanup_push(&o->jumped, abi_outside_jumped, NULL);
+    o->has_left = false;
+    if (SBT_UNLIKELY(sbt_engine.order != NULL))
+        o->has_left = sbt_engine.order->outside_begin(&o->left);
 }
 
 static inline void abi_outside_end(struct abi_outside *o) {
-    if (SBT_LIKELY(!o->has_left))
-        return;
-    _pthread_cleanup_pop(&o->jumped, 0);
-    sbt_engine.order->outside_end();
+    if (SBT_UNLIKELY(o->has_left))
+        sbt_engine.order->outside_end(&o->left);
 }
 
 /* For the length of the block that this stands in, however that ends: also by a jump out of a signal handler. */

@@ -14,6 +14,7 @@
 #include <limits.h>
 
 #include "abi/abi.h"
+#include "os/cleanup.h"
 #include "os/futex.h"
 #include "wait/park.h"
 

@@ -293,13 +293,19 @@ static void *cancel_itself(void *unused) {
     return unused;
 }
 
-/* Since 2.34 the C library installs its handler with the first cancellation. That one is to be deferred already. */
+/*
+ * Since 2.34 the C library installs its handler with the first cancellation. That one is to be deferred already. The
+ * thread runs no handler of the program's: that might wait for the caller.
+ */
 static void let_install(void) {
     pthread_t thread;
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    const uint64_t of_program = all_but_faults & ~(BIT(CANCELLATION) | BIT(CANCELLATION + 1)); /* setuid's */
+    uint64_t mask = change_mask(SIG_BLOCK, &of_program);
     if (sbt_real.pthread_create(&thread, NULL, cancel_itself, NULL) == 0)
         sbt_real.pthread_join(thread, NULL);
+    change_mask(SIG_SETMASK, &mask);
     pthread_setcancelstate(state, NULL);
 }
 
@@ -309,14 +315,22 @@ static handler_function *read_cancellation(struct kernel_action *action) {
     return action->function;
 }
 
+void sbt_handlers_find_cancellation(void) {
+    static uint32_t is_done; /* atomic; a forked child has the parent's handlers */
+    struct kernel_action action;
+    if (__atomic_load_n(&is_done, __ATOMIC_ACQUIRE) != 0)
+        return;
+    if (read_cancellation(&action) == NULL)
+        let_install();
+    __atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
+}
+
 void sbt_handlers_defer_cancellation(void) {
-    static bool is_done; /* a forked child has the parent's handlers */
+    static bool is_done;
     struct kernel_action action;
     if (is_done)
         return;
     is_done = true;
-    if (read_cancellation(&action) == NULL)
-        let_install();
     if (read_cancellation(&action) == NULL || action.function == handle)
         return;
     store(CANCELLATION, &(struct handler){.function = action.function, .wants_info = true});

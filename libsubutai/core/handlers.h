@@ -102,9 +102,11 @@ extern uint64_t sbt_handlers_spared;
 
 /*
  * From now on the signal by which the C library cancels a thread asynchronously is deferred as handlers are: a thread
- * does not end in a section. Needs sbt_real; allocates a thread where the C library has not installed its handler yet.
- * Not by two threads at once.
+ * does not end in a section. Not by two threads at once. sbt_handlers_find_cancellation is called before: where the C
+ * library has not installed its handler yet it makes and joins a thread, which may allocate memory and so wait for a
+ * lock of the program's. Both need sbt_real.
  */
+void sbt_handlers_find_cancellation(void);
 void sbt_handlers_defer_cancellation(void);
 
 /* Is the handler called through the library's, and deferred unless it is a fault's? */

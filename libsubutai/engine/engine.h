@@ -83,10 +83,11 @@ struct sbt_order {
     int (*sleep)(uint64_t ns, const struct sbt_deadline *until);
     /*
      * Around a call that waits for what other processes or devices do. They may be called in a signal handler. False:
-     * outside_end must not be called.
+     * outside_end must not be called. `left` is the caller's until then: for a call that ends by a jump or with the
+     * thread (os/cleanup.h).
      */
-    bool (*outside_begin)(void);
-    void (*outside_end)(void);
+    bool (*outside_begin)(struct _pthread_cleanup_buffer *left);
+    void (*outside_end)(struct _pthread_cleanup_buffer *left);
     /* The caller has read that clock, and is shown what this leaves in `now`. */
     void (*clock_read)(clockid_t clock, struct timespec *now);
 

@@ -129,6 +129,146 @@ out=$(sort -u ends)
 check "cancellations that come in operations: each acts, and there is one schedule" matches "$out" \
     '^0 300 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
 
+# A thread that has returned waits for the turn, to end, when it is cancelled.
+cat >returns.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+enum { ROUNDS = 20 };
+static void *returns(void *unused) {
+    (void)unused;
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    return NULL;
+}
+int main(void) {
+    int n = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t thread;
+        void *result = &n;
+        pthread_create(&thread, NULL, returns, NULL);
+        for (volatile int k = 0; k < 2000000; k++)
+            ;
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        n += result != &n;
+    }
+    printf("%d\n", n);
+    return 0;
+}
+END
+$CC -O1 -pthread returns.c -o returns
+for wait in adaptive switch; do
+    within 20 "$SUBUTAI" run --engine det --wait $wait --log log -- ./returns
+    echo "$status $out"
+done >ends
+check "a thread that has returned ends, whenever it is cancelled" is "$(sort -u ends)" '0 20'
+
+# The cancellation acts as the thread leaves the order for a call. Its stack is full of what other calls have left.
+cat >calls.c <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+enum { ROUNDS = 20 };
+static int ends[2];
+static __attribute__((noinline)) void fill(int depth) {
+    volatile char left[256];
+    memset((void *)left, 0xff, sizeof left);
+    if (depth > 0)
+        fill(depth - 1);
+    left[0] = 0;
+}
+static void *calls(void *unused) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    for (;;) {
+        char byte = 0;
+        fill(16);
+        if (write(ends[1], &byte, 1) != 1)
+            return NULL;
+        fill(16);
+        if (read(ends[0], &byte, 1) != 1)
+            return NULL;
+    }
+    return unused;
+}
+int main(void) {
+    int n = 0;
+    if (pipe(ends) != 0)
+        return 2;
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t thread;
+        void *result;
+        pthread_create(&thread, NULL, calls, NULL);
+        for (volatile int k = 0; k < 2000000; k++)
+            ;
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        n += result == PTHREAD_CANCELED;
+    }
+    printf("%d\n", n);
+    return 0;
+}
+END
+$CC -O1 -pthread calls.c -o calls
+for wait in adaptive switch; do
+    within 20 "$SUBUTAI" run --engine det --wait $wait --log log -- ./calls
+    echo "$status $out"
+done >ends
+check "a cancellation that acts as a call begins" is "$(sort -u ends)" '0 20'
+
+# The process's first cancellation: what the C library allocates for it takes an allocator's lock.
+cat >allocates.c <<'END'
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Alignas(64) char memory[1 << 24];
+static size_t used;
+void *malloc(size_t n) {
+    pthread_mutex_lock(&mutex);
+    char *at = memory + used;
+    used += (n + 79) / 64 * 64;
+    pthread_mutex_unlock(&mutex);
+    memcpy(at, &n, sizeof n);
+    return at + 16;
+}
+void *calloc(size_t n, size_t size) { return malloc(n * size); }
+void *realloc(void *p, size_t n) {
+    size_t had = 0;
+    void *q = malloc(n);
+    if (p != NULL) {
+        memcpy(&had, (char *)p - 16, sizeof had);
+        memcpy(q, p, had < n ? had : n);
+    }
+    return q;
+}
+void free(void *p) {
+    (void)p;
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+}
+static void *waits(void *unused) {
+    pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+    pthread_mutex_lock(&held);
+    for (;;)
+        pthread_cond_wait(&cond, &held);
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    void *result;
+    pthread_create(&thread, NULL, waits, NULL);
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    puts(result == PTHREAD_CANCELED ? "cancelled" : "not cancelled");
+    return 0;
+}
+END
+$CC -O1 -pthread allocates.c -o allocates
+within 20 "$SUBUTAI" run --engine det --log log -- ./allocates
+check "the first cancellation of a program with an allocator that locks" is "$status $out" '0 cancelled'
+
 # The section keeps the computation from having the turn, so that main may cancel it.
 printf 'subutai-hints 1\ngive-up-turn computes (cleans) 300 5000\n' >cleans.hints
 for wait in adaptive adaptive switch; do

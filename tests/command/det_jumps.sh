@@ -151,5 +151,123 @@ for wait in adaptive switch 'switch!'; do
     within 30 "$SUBUTAI" run --engine det --wait $wait --log log -- ./posts
     echo "$status $out"
 done >ends
+out=$(cat ends)
 check "jumps out of sem_post: the others go on" is "$(sort -u ends)" '0 jumped'
+
+# Jumps out of calls outside, also as they begin and end. Each call is a return, and so may be each jump; a thread that
+# were left outside would make each operation from there.
+cat >calls.c <<'END'
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { JUMPS = 300, OPERATIONS = 20000 };
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int jumps, ends, calls;
+static sigjmp_buf way_out;
+static volatile sig_atomic_t may_jump;
+static int pipe_ends[2];
+static void jump(int signal) {
+    (void)signal;
+    if (!may_jump)
+        return;
+    atomic_fetch_add(&jumps, 1);
+    siglongjmp(way_out, 1);
+}
+static void *makes_calls(void *unused) {
+    sigsetjmp(way_out, 1);
+    may_jump = 1;
+    while (!atomic_load(&ends)) {
+        char byte = 0;
+        atomic_fetch_add(&calls, 2);
+        if (write(pipe_ends[1], &byte, 1) != 1 || read(pipe_ends[0], &byte, 1) != 1)
+            return NULL;
+    }
+    may_jump = 0;
+    for (int i = 0; i < OPERATIONS; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    return unused;
+}
+int main(void) {
+    pthread_t thread;
+    struct sigaction action = {.sa_handler = jump, .sa_flags = SA_RESTART};
+    if (pipe(pipe_ends) != 0)
+        return 2;
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_create(&thread, NULL, makes_calls, NULL);
+    for (int i = 0; i < 10 * JUMPS && atomic_load(&jumps) < JUMPS; i++) {
+        pthread_kill(thread, SIGUSR1);
+        usleep(20);
+    }
+    atomic_store(&ends, 1);
+    pthread_join(thread, NULL);
+    printf("%d %d\n", atomic_load(&jumps) > 0, atomic_load(&calls) + atomic_load(&jumps));
+    return 0;
+}
+END
+$CC -O1 -pthread calls.c -o calls
+rm -f log
+within 30 "$SUBUTAI" run --engine det --verbose 2 --log log -- ./calls
+returns=$(sed -n 's/.*operations, \([0-9]*\) returns from outside.*/\1/p' log)
+check "jumps out of calls outside: the thread is in the order again" is \
+    "$status ${out% *} $((${returns:-1000000} < ${out#* } + 10000))" '0 1 1'
+
+# The thread that has left its wait gets the turn, and sleeps in a read of stdio's until the other has had the turn.
+cat >reads.c <<'END'
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <unistd.h>
+static sigjmp_buf way_out;
+static sem_t sem;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2];
+static void jump(int signal) {
+    (void)signal;
+    siglongjmp(way_out, 1);
+}
+static void *writes(void *unused) {
+    poll(NULL, 0, 200);
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_unlock(&mutex);
+    if (write(ends[1], "r", 1) != 1)
+        return NULL;
+    return unused;
+}
+int main(void) {
+    struct sigaction action = {.sa_handler = jump};
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    pthread_t thread;
+    sigset_t alarm;
+    if (pipe(ends) != 0)
+        return 2;
+    FILE *file = fdopen(ends[0], "r");
+    sem_init(&sem, 0, 0);
+    sigaction(SIGALRM, &action, NULL);
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    pthread_create(&thread, NULL, writes, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    if (sigsetjmp(way_out, 1) == 0) {
+        setitimer(ITIMER_REAL, &soon, NULL);
+        sem_wait(&sem);
+        return 1;
+    }
+    putchar(getc(file));
+    pthread_join(thread, NULL);
+    return 0;
+}
+END
+$CC -O1 -pthread reads.c -o reads
+within 20 "$SUBUTAI" run --engine det --log log -- ./reads
+check "a thread that has left a wait, and sleeps in the kernel, keeps no other waiting" is "$status $out" '0 r'
 finish

@@ -6,6 +6,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
+#include "os/cleanup.h"
 #include "switch/switch.h"
 
 void det_stand_aside(struct det_aside *aside) {
@@ -77,6 +78,7 @@ static void be_guest(uint32_t number) {
     __atomic_store_n(&guest->tid, 0, __ATOMIC_RELAXED);
     det_set_alias(guest, 0);
     guest->is_cancelled = false;
+    r->turn.thread[number].key = 0; /* it is not back from a wait: nothing is to be passed on */
     if (det_self.waiting == 0)
         return;
     uint32_t interrupted = det_self.waiting - 1, root = det_root(interrupted);
@@ -124,15 +126,20 @@ void det_join_round(void) {
     det_thread_enter();
 }
 
+/* With the lock: that guest is no more. */
+static void drop_guest(uint32_t number) {
+    struct det_round *r = det_round;
+    turn_release(&r->turn, number);
+    det_look_no_more(number);
+    det_set_alias(&r->thread[number], 0);
+}
+
 /* The guests of that thread's handlers are no more. */
 static void drop_guests(uint32_t root) {
     struct det_round *r = det_round;
     for (uint32_t i = 0; i < r->turn.n_threads; i++)
-        if (r->thread[i].alias == root + 1) {
-            turn_release(&r->turn, i);
-            det_look_no_more(i);
-            det_set_alias(&r->thread[i], 0);
-        }
+        if (r->thread[i].alias == root + 1)
+            drop_guest(i);
 }
 
 void det_abandon_wait(void) {
@@ -162,6 +169,34 @@ void det_abandon_wait(void) {
     if (det_is_serial)
         det_wait_serially();
     sbt_handlers_release();
+}
+
+/* The guest's wait is over. */
+static void abandon_guest(const struct det_aside *aside) {
+    struct det_round *r = det_round;
+    sbt_handlers_hold();
+    sbt_lock_take(&r->lock);
+    turn_absent(&r->turn, aside->number); /* what it was woken for goes to others */
+    drop_guest(aside->number);
+    uint32_t next = choose_if_none(&r->turn);
+    sbt_lock_drop(&r->lock);
+    det_self.number = DET_NO_NUMBER;
+    det_self.waiting = aside->waiting;
+    det_self.is_absent = aside->is_absent;
+    det_self.is_guest = det_self.is_out = false;
+    det_give(next);
+    sbt_handlers_release();
+}
+
+void det_left_wait(void *argument) {
+    const struct det_aside *aside = argument;
+    det_self.n_inner = 0;
+    if (aside->waiting == 0) {
+        det_abandon_wait();
+        det_self.offers = 0;
+    } else if (det_self.generation == sbt_fork_generation() + 1) {
+        abandon_guest(aside);
+    }
 }
 
 void det_end_thread(void) {
@@ -207,32 +242,6 @@ void det_depart(void) {
     det_give(next);
 }
 
-/* With the turn. */
-static void leave(void) {
-    det_depart();
-    det_self.is_out = false; /* handlers' operations are guests': the thread is in a call */
-    sbt_handlers_release();
-}
-
-/*
- * A guest's thread is aside anyway. A call inside of an operation keeps the turn: that operation goes on with it. An
- * asynchronous cancellation strikes in the call itself.
- */
-bool det_outside_begin(void) {
-    int type;
-    if (det_in_operation() || det_self.creates)
-        return false;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    det_take(DET_LEAVE);
-    bool leaves = !det_self.is_guest;
-    if (leaves)
-        leave();
-    else
-        det_pass();
-    pthread_setcanceltype(type, NULL);
-    return leaves;
-}
-
 static void come_in(uint32_t number, enum schedule_return how) {
     struct det_round *r = det_round;
     const struct det_aside aside = {.number = number};
@@ -246,12 +255,8 @@ static void come_in(uint32_t number, enum schedule_return how) {
     det_come_back(&aside);
 }
 
-/* In a child that a handler has forked meanwhile there is nothing to come back to. */
-void det_outside_end(void) {
+static void come_back_from_call(void) {
     struct det_round *r = det_round;
-    int type;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    sbt_handlers_hold();
     if (r->generation == sbt_fork_generation() + 1 && det_self.generation == r->generation && det_self.waiting != 0 &&
         turn_state_of(&r->turn, det_self.waiting - 1) == TURN_OUTSIDE) {
         if (det_self.in_pcs != 0 && !det_is_serial)
@@ -261,6 +266,50 @@ void det_outside_end(void) {
     }
     if (det_is_serial)
         det_wait_serially();
+}
+
+/* The call has ended by a jump, or with the thread. */
+static void left_call(void *unused) {
+    (void)unused;
+    sbt_handlers_hold();
+    come_back_from_call();
+    sbt_handlers_release();
+}
+
+/* With the turn. A deferred handler may leave by a jump. */
+static void leave(struct _pthread_cleanup_buffer *left) {
+    det_depart();
+    det_self.is_out = false; /* handlers' operations are guests': the thread is in a call */
+    _pthread_cleanup_push(left, left_call, NULL);
+    sbt_handlers_release();
+}
+
+/*
+ * A guest's thread is aside anyway. A call inside of an operation keeps the turn: that operation goes on with it. An
+ * asynchronous cancellation strikes in the call itself.
+ */
+bool det_outside_begin(struct _pthread_cleanup_buffer *left) {
+    int type;
+    if (det_in_operation() || det_self.creates)
+        return false;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    det_take(DET_LEAVE);
+    bool leaves = !det_self.is_guest;
+    if (leaves)
+        leave(left);
+    else
+        det_pass();
+    pthread_setcanceltype(type, NULL);
+    return leaves;
+}
+
+/* In a child that a handler has forked meanwhile there is nothing to come back to. */
+void det_outside_end(struct _pthread_cleanup_buffer *left) {
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    sbt_handlers_hold();
+    _pthread_cleanup_pop(left, 0);
+    come_back_from_call();
     sbt_handlers_release();
     pthread_setcanceltype(type, NULL);
 }

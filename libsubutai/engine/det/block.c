@@ -102,12 +102,6 @@ static void end_to_look(const struct det_wait *wait, bool had_handled) {
     det_self.has_handled = had_handled;
 }
 
-void det_left_wait(void *unused) {
-    (void)unused;
-    det_self.n_inner = 0;
-    det_abandon_wait();
-}
-
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
     const uint32_t number = det_self.number, generation = r->generation;
@@ -136,7 +130,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
     if (next != number)
         det_give(next);
-    _pthread_cleanup_push(&jumped, det_left_wait, NULL);
+    _pthread_cleanup_push(&jumped, det_left_wait, &aside);
     bool has_it = det_await_woken(wait, number, generation);
     _pthread_cleanup_pop(&jumped, 0);
     end_to_look(wait, had_handled);

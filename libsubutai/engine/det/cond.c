@@ -36,6 +36,7 @@ static void act_if(enum turn_reason reason) {
  * caller has the mutex again.
  */
 static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, const struct det_wait *wait) {
+    struct _pthread_cleanup_buffer left;
     int r = sbt_real.pthread_mutex_unlock(m);
     if (r != 0) {
         det_pass();
@@ -43,10 +44,10 @@ static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, const struct det_w
     }
     enum turn_reason reason = det_block(c, wait);
     det_pass();
-    bool has_left = det_outside_begin();
+    bool has_left = det_outside_begin(&left);
     r = sbt_real.pthread_mutex_lock(m);
     if (has_left)
-        det_outside_end();
+        det_outside_end(&left);
     act_if(reason);
     return r != 0 ? r : result_of(reason);
 }

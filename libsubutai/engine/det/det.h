@@ -220,14 +220,12 @@ void det_adopt_unknown(uint32_t number, bool is_detached);
 void det_join_round(void);
 /* A handler has ended the thread's wait, by pthread_exit or a cancellation: the thread comes back. */
 void det_abandon_wait(void);
-/* The same, of a blocked thread: a handler has left by a jump, and the thread goes on. For os/cleanup.h. */
-void det_left_wait(void *unused);
 
-/* While a thread is blocked or outside, the operations of its signal handlers are a guest's. */
-struct det_aside {
-    uint32_t number, waiting;
-    bool is_guest, is_absent;
-};
+/*
+ * As det_abandon_wait, of a blocked thread whose handler leaves by a jump; for os/cleanup.h. With the wait's det_aside:
+ * behind a guest's wait the thread goes on in a handler, and what that has interrupted waits on.
+ */
+void det_left_wait(void *aside);
 void det_stand_aside(struct det_aside *aside);
 void det_come_back(const struct det_aside *aside);
 /* sbt_handlers_interrupt: a handler is about to run on a thread with such a wait. */
@@ -347,8 +345,8 @@ int det_detach(pthread_t thread);
 int det_cancel(pthread_t thread);
 
 /* outside.c */
-bool det_outside_begin(void);
-void det_outside_end(void);
+bool det_outside_begin(struct _pthread_cleanup_buffer *left);
+void det_outside_end(struct _pthread_cleanup_buffer *left);
 int det_sleep(uint64_t ns, const struct sbt_deadline *until);
 void det_clock_read(clockid_t clock, struct timespec *now);
 uint64_t det_logical(const struct sbt_deadline *deadline);

@@ -86,8 +86,9 @@ void det_look_at_offer(void) {
 static bool await(uint32_t number) {
     static const struct det_wait wait = {.tag = TURN_EXACT, .goes_on = true, .is_offer = true};
     struct _pthread_cleanup_buffer jumped;
+    struct det_aside aside = {.number = number};
     bool is_here;
-    _pthread_cleanup_push(&jumped, det_left_wait, NULL);
+    _pthread_cleanup_push(&jumped, det_left_wait, &aside);
     do {
         is_here = det_await_woken(&wait, number, det_round->generation);
         det_look_at_offer();

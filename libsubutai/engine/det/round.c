@@ -24,6 +24,7 @@
 #include "engine/det/hints.h"
 #include "engine/det/places.h"
 #include "engine/det/site.h"
+#include "os/cleanup.h"
 #include "os/memory.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
@@ -265,7 +266,7 @@ static void wait_for_turn(struct turn_wait *w) {
  * Until the caller has the turn with handlers deferred, or is released: a handler in between may have passed it. False:
  * the wait is over without.
  */
-static bool take_turn(struct turn_wait *w) {
+static bool wait_and_take(struct turn_wait *w) {
     for (;;) {
         __atomic_store_n(&det_self.in_op, 1, __ATOMIC_SEQ_CST);
         if (is_over(w))
@@ -285,6 +286,29 @@ static bool take_turn(struct turn_wait *w) {
         wait_for_turn(w);
         sbt_handlers_hold();
     }
+}
+
+/*
+ * A handler has left the wait by a jump, or ends the thread. A guest's number is free again: no operation may come that
+ * takes its turn.
+ */
+static void left(void *wait) {
+    const struct turn_wait *w = wait;
+    struct det_aside aside = {.number = w->number, .waiting = det_self.waiting, .is_absent = det_self.is_absent};
+    if (is_over(w))
+        return; /* the number may be another thread's */
+    __atomic_store_n(&det_round->thread[w->number].waits, 0, __ATOMIC_RELAXED);
+    det_look_no_more(w->number);
+    if (!w->is_blocked && det_self.is_guest)
+        det_left_wait(&aside);
+}
+
+static bool take_turn(struct turn_wait *w) {
+    struct _pthread_cleanup_buffer jumped;
+    _pthread_cleanup_push(&jumped, left, w);
+    bool has_it = wait_and_take(w);
+    _pthread_cleanup_pop(&jumped, 0);
+    return has_it;
 }
 
 /* The process's first operation, or a forked child's. There is no other thread. */

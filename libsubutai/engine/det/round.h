@@ -124,6 +124,14 @@ static inline uint32_t *det_word(uint32_t number) {
 /* Of in_op: the thread has the turn for a creation, and loses it if it sleeps in the kernel. */
 #define DET_CREATES 2
 
+/*
+ * While a thread is blocked or outside, the operations of its signal handlers are a guest's: what it was before.
+ */
+struct det_aside {
+    uint32_t number, waiting;
+    bool is_guest, is_absent;
+};
+
 struct det_self {
     uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */

@@ -27,8 +27,13 @@
 static pthread_key_t key;
 static bool has_key;
 
+/*
+ * A cancellation that acts in here would go back to where the C library calls the destructors, without this one: the
+ * thread would not end for the round. Its type was the program's until now, also in a thread that has returned.
+ */
 static void ends(void *value) {
     uintptr_t round = (uintptr_t)value;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
     if (round < LAST_ROUND && pthread_setspecific(key, (void *)(round + 1)) == 0)
         return;
     if (det_self.generation == sbt_fork_generation() + 1 && !det_self.is_ended)
@@ -246,6 +251,7 @@ int det_cancel(pthread_t thread) {
     struct det_round *r = det_round;
     if (pthread_equal(thread, pthread_self()))
         return sbt_real.pthread_cancel(thread);
+    sbt_handlers_find_cancellation();
     det_take(DET_CANCEL);
     sbt_handlers_defer_cancellation();
     int result = sbt_real.pthread_cancel(thread);
