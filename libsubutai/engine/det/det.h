@@ -222,7 +222,7 @@ void det_join_round(void);
 void det_abandon_wait(void);
 
 /*
- * As det_abandon_wait, of a blocked thread whose handler leaves by a jump; for os/cleanup.h. With the wait's det_aside:
+ * As det_abandon_wait, of a blocked thread that a handler leaves by a jump (os/cleanup.h). With the wait's det_aside:
  * behind a guest's wait the thread goes on in a handler, and what that has interrupted waits on.
  */
 void det_left_wait(void *aside);
