@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "os/cleanup.h"
 #include "switch/state.h"
 
 struct sbt_table_node {
@@ -41,7 +42,8 @@ struct waiting {
     uint32_t generation;
 };
 
-/* The wait ends, perhaps by pthread_exit in a signal handler. True: no waker had taken the node out. */
+/* The wait ends, perhaps by pthread_exit in a signal handler, or by a jump out of it. True: no waker had taken the node
+ * out. */
 static bool withdraw(struct waiting *w) {
     if (!__atomic_load_n(&w->node.linked, __ATOMIC_ACQUIRE))
         return false; /* pairs with unlink_node, where the waker touches the node for the last time */
@@ -67,6 +69,7 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
     struct waiting w = {.bucket = bucket_of(word),
                         .node = {.word = word, .fiber = sbt_self.fiber, .linked = true},
                         .generation = sbt_fork_generation()};
+    struct _pthread_cleanup_buffer left;
     int r;
     if (SBT_UNLIKELY(sbt_self.in_switch != 0)) {
         sbt_pause_ns(SBT_HANDLER_POLL_NS);
@@ -91,9 +94,9 @@ int sbt_switch_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline
     sbt_switch_leave();
     if (differs)
         return 0;
-    pthread_cleanup_push(cancelled, &w);
+    _pthread_cleanup_push(&left, cancelled, &w);
     r = sbt_fiber_park(deadline);
-    pthread_cleanup_pop(0);
+    _pthread_cleanup_pop(&left, 0);
     return withdraw(&w) ? r : 0;
 }
 

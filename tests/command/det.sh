@@ -207,6 +207,7 @@ check "without that it is said, and how to go on" is "$status" 0
 rm -f stalled.schedule
 until_said "hints for its last call: 'pcs [^']*'" waits "$SUBUTAI" run --engine det --schedule stalled.schedule --log waits -- "$ORDERED" stall
 printf 'subutai-hints 1\n%s\n' "$(grep -oE 'pcs [^'\'']*' waits)" >stalled.hints
+rm -f waits
 within 20 "$SUBUTAI" run --engine det --hints stalled.hints --log waits -- "$ORDERED" stall
 check "with a log also the hint that mends it, and it does" is "$status $out $(cat waits)" "0 done "
 run timeout 1 "$SUBUTAI" run --engine det --serial --log computes -- "$ORDERED" stall
