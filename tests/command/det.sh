@@ -16,7 +16,7 @@ runs() {
     for ((i = 0; i < n; i++)); do
         rm -f log
         run "${wrapper[@]}" "$SUBUTAI" run --engine det --verbose 2 --log log "${extra[@]}" -- "$ORDERED" "$2"
-        echo "$status $out $(sed -n 's/.*schedule //p' log)" >>seen
+        echo "$status $out $(sed -n 's/.*[^-]schedule \([0-9a-f]\{16\}\)/\1/p' log)" >>seen
     done
     out=$(sort -u seen)
 }
@@ -199,7 +199,7 @@ $CC -shared -fPIC yields.c -o yields.so
 for _ in {1..10}; do
     rm -f log
     within 20 "$SUBUTAI" run --engine det --verbose 2 --log log -- "$ORDERED" loads ./yields.so
-    echo "$status $out $(sed -n 's/.*schedule //p' log)"
+    echo "$status $out $(sed -n 's/.*[^-]schedule \([0-9a-f]\{16\}\)/\1/p' log)"
 done | sort -u >schedules
 check "futexes while a library is loaded: one schedule" is "$(wc -l <schedules) $(cut -d' ' -f1-2 schedules)" "1 0 done"
 until_said '--stall release lets them go on' waits "$SUBUTAI" run --engine det --log waits -- "$ORDERED" stall

@@ -123,7 +123,7 @@ $CC -O1 -pthread operates.c -o operates
 for wait in adaptive adaptive adaptive switch switch auto; do
     rm -f log
     within 20 "$SUBUTAI" run --engine det --wait $wait --verbose 2 --log log -- ./operates
-    echo "$status $out $(sed -n 's/.*schedule //p' log)"
+    echo "$status $out $(sed -n 's/.*[^-]schedule \([0-9a-f]\{16\}\)/\1/p' log)"
 done >ends
 out=$(sort -u ends)
 check "cancellations that come in operations: each acts, and there is one schedule" matches "$out" \
@@ -274,7 +274,7 @@ printf 'subutai-hints 1\ngive-up-turn computes (cleans) 300 5000\n' >cleans.hint
 for wait in adaptive adaptive switch; do
     rm -f log
     within 20 "$SUBUTAI" run --engine det --wait $wait --hints cleans.hints --verbose 2 --log log -- ./cleans
-    echo "$status $out $(sed -n 's/.*schedule //p' log)"
+    echo "$status $out $(sed -n 's/.*[^-]schedule \([0-9a-f]\{16\}\)/\1/p' log)"
 done >ends
 out=$(sort -u ends)
 check "a clean-up takes the turn before its operations: one schedule" matches "$out" \

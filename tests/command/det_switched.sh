@@ -62,7 +62,7 @@ $CC -O1 -pthread passes.c -o passes
 ends() {
     rm -f log
     run "$SUBUTAI" run --engine det --wait "$1" --verbose 3 --log log -- ./passes "${@:2}"
-    echo "$status $out $(sed -n 's/.*schedule //p' log)" >>ends
+    echo "$status $out $(sed -n 's/.*[^-]schedule \([0-9a-f]\{16\}\)/\1/p' log)" >>ends
     out=$(sort -u ends)
 }
 one() {
