@@ -40,7 +40,7 @@ while read -r id _ ns; do
     trace=t.$id${seen[$id]:+.${seen[$id]}}.sbt
     seen[$id]=$((${seen[$id]:-0} + 1))
     worked=$("$SUBUTAI" trace dump --json --thread 1 "$trace" | jq -s '[.[].work_ns // 0] | add') || worked=none
-    [[ $worked -ge $((ns * 9 / 10)) && $worked -le $((ns + 9000000)) ]] && continue # 10 ms of it are before the lock
+    [[ $worked -ge 9000000 && $worked -le $((ns + 9000000)) ]] && continue # 10 ms of it are before the lock
     n_bad=$((n_bad + 1))
     ((n_bad > 5)) || note "$trace: worked for $worked ns of $ns"
 done <<<"$out"
