@@ -23,6 +23,7 @@
 
 #include "lib/asleep.h"
 #include "lib/checks.h"
+#include "profile_subject.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000, N_SITES = 24, N_GONE = 4000 };
 
@@ -376,136 +377,6 @@ static void waits(void) {
     outer_release();
     OK(pthread_join(waiter, NULL));
     printf("mutex_lock=3 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
-}
-
-/* A thread waits for the condition beside the mutex: that makes no unlock of the mutex an event. */
-static struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t cond;
-    bool over;
-} pair = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false};
-
-static void *wait_beside(void *unused) {
-    OK(pthread_mutex_lock(&pair.mutex));
-    asleep_from_here(&sleeper);
-    while (!pair.over)
-        OK(pthread_cond_wait(&pair.cond, &pair.mutex));
-    OK(pthread_mutex_unlock(&pair.mutex));
-    return unused;
-}
-
-static void beside(void) {
-    pthread_t thread;
-    start(&thread, wait_beside, NULL);
-    await_asleep(&sleeper);
-    for (int i = 0; i < 100; i++) {
-        OK(pthread_mutex_lock(&pair.mutex));
-        OK(pthread_mutex_unlock(&pair.mutex));
-    }
-    OK(pthread_mutex_lock(&pair.mutex));
-    pair.over = true;
-    OK(pthread_mutex_unlock(&pair.mutex));
-    OK(pthread_cond_signal(&pair.cond));
-    OK(pthread_join(thread, NULL));
-    printf("mutex_lock=102 mutex_unlock=0 cond_signal:events=1 cond_wait:ended=1\n");
-}
-
-/* Two threads wait, and many signals are given before they can come back: the first two may end a wait. */
-static struct {
-    pthread_mutex_t mutex;
-    pthread_cond_t cond, other;
-    int n_waiting, round;
-} crowd = {.mutex = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER, .other = PTHREAD_COND_INITIALIZER};
-
-static void *wait_twice(void *unused) {
-    OK(pthread_mutex_lock(&crowd.mutex));
-    for (int round = 0; round < 2; round++) {
-        crowd.n_waiting++;
-        while (crowd.round <= round)
-            OK(pthread_cond_wait(&crowd.cond, &crowd.mutex));
-    }
-    OK(pthread_mutex_unlock(&crowd.mutex));
-    return unused;
-}
-
-/* With the mutex held; the threads that have counted wait. */
-static void await_crowd(int n) {
-    OK(pthread_mutex_lock(&crowd.mutex));
-    while (crowd.n_waiting < n) {
-        OK(pthread_mutex_unlock(&crowd.mutex));
-        SYS(usleep(1000));
-        OK(pthread_mutex_lock(&crowd.mutex));
-    }
-}
-
-static void signals(void) {
-    enum { N = 10 };
-    const struct timespec past = {1, 0};
-    pthread_t threads[2];
-    for (int i = 0; i < 2; i++)
-        start(&threads[i], wait_twice, NULL);
-    await_crowd(2);
-    for (int i = 0; i < N; i++)
-        OK(pthread_cond_broadcast(&crowd.cond));
-    OK(pthread_cond_signal(&crowd.cond));
-    crowd.round = 1;
-    OK(pthread_mutex_unlock(&crowd.mutex));
-    await_crowd(4);
-    if (pthread_cond_timedwait(&crowd.cond, &crowd.mutex, &past) != ETIMEDOUT) /* takes no signal with it */
-        exit(1);
-    OK(pthread_cond_signal(&crowd.other));
-    for (int i = 0; i < N; i++)
-        OK(pthread_cond_signal(&crowd.cond));
-    OK(pthread_cond_broadcast(&crowd.cond));
-    crowd.round = 2;
-    OK(pthread_mutex_unlock(&crowd.mutex));
-    for (int i = 0; i < 2; i++)
-        OK(pthread_join(threads[i], NULL));
-    printf("cond_signal=%d cond_signal:events=2 cond_broadcast=%d cond_broadcast:events=1 cond_wait:ended=4\n", N + 2,
-           N + 1);
-}
-
-/*
- * A waiter that has been woken wants the mutex: a release is an event if the mutex was held on for long, and is none if
- * it was not, or if no thread has been woken.
- */
-static int n_given;
-
-static void *wait_often(void *rounds) {
-    OK(pthread_mutex_lock(&pair.mutex));
-    for (int i = 0; i < *(int *)rounds; i++) {
-        asleep_from_here(&sleeper);
-        while (n_given <= i)
-            OK(pthread_cond_wait(&pair.cond, &pair.mutex));
-    }
-    OK(pthread_mutex_unlock(&pair.mutex));
-    return rounds;
-}
-
-static void relocks(void) {
-    enum { SHORT = 50, LONG = 2, ALONE = 50 };
-    int rounds = SHORT + LONG;
-    pthread_t thread;
-    start(&thread, wait_often, &rounds);
-    for (int i = 0; i < SHORT + LONG; i++) {
-        await_asleep(&sleeper);
-        OK(pthread_mutex_lock(&pair.mutex));
-        __atomic_store_n(&sleeper, 0, __ATOMIC_SEQ_CST);
-        n_given++;
-        OK(pthread_cond_signal(&pair.cond));
-        if (i >= SHORT)
-            SYS(usleep(1000));
-        OK(pthread_mutex_unlock(&pair.mutex));
-    }
-    OK(pthread_join(thread, NULL));
-    for (int i = 0; i < ALONE; i++) {
-        OK(pthread_mutex_lock(&pair.mutex));
-        SYS(usleep(1000));
-        OK(pthread_mutex_unlock(&pair.mutex));
-    }
-    /* A thread that loses its core makes some short holds long. */
-    printf("mutex_lock=%d mutex_unlock:least=%d mutex_unlock:most=%d\n", 1 + SHORT + LONG + ALONE, LONG,
-           LONG + SHORT / 2);
 }
 
 /* Memory of a mutex that was never given back is used for another one, again and again: one hold has an end. */
