@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The trace of this process: when it begins, and what ends it. */
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static void begin_child(void) {
     rec_profile_forget_signals();
     memset(rec_waiting, 0, sizeof rec_waiting); /* the waiting threads are the parent's */
     rec.closing = rec_file_has_failed();
+    rec.ender = rec.ended = 0;
     begin_process();
 }
 
@@ -185,8 +187,6 @@ static bool anything_to_end(void) {
 }
 
 static void finish(void) {
-    if (!anything_to_end())
-        return;
     uint64_t end_ns = rec_now_ns();
     if (rec_self != NULL && rec_self->state == REC_LIVE && rec_self->generation == rec.generation)
         rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
@@ -199,13 +199,36 @@ static void finish(void) {
         write_end();
 }
 
+/*
+ * Another thread ends the trace, and this one is about to end the process: not before the trace is written. Each wait
+ * in there has its patience. The ender itself comes here by a handler of its own fault.
+ */
+static void await_end(uint32_t ender) {
+    while (ender != (uint32_t)sbt_syscall0(SYS_gettid) && __atomic_load_n(&rec.ended, __ATOMIC_ACQUIRE) == 0 &&
+           sbt_syscall3(SYS_tgkill, rec.process_id, ender, 0) != -ESRCH)
+        sbt_pause_ns(LOOK_PAUSE_NS);
+}
+
+static void finish_once(void) {
+    uint32_t ender = 0;
+    if (!__atomic_compare_exchange_n(&rec.ender, &ender, (uint32_t)sbt_syscall0(SYS_gettid), false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED)) {
+        await_end(ender);
+    } else if (anything_to_end()) {
+        finish();
+        __atomic_store_n(&rec.ended, 1, __ATOMIC_RELEASE); /* pairs with await_end */
+    } else {
+        __atomic_store_n(&rec.ender, 0, __ATOMIC_RELEASE);
+    }
+}
+
 void rec_finish(void) {
     if (rec.state != REC_ON || rec.generation != sbt_fork_generation() ||
         rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) /* a vfork child has its parent's memory */
         return;
     (void)rec_thread_self();
     uint64_t signals = sbt_signals_block();
-    finish();
+    finish_once();
     sbt_signals_restore(signals);
 }
 

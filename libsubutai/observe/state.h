@@ -165,6 +165,8 @@ struct rec_call {
 extern struct rec {
     uint32_t state;   /* enum rec_progress */
     uint32_t closing; /* 1: no event begins or ends from here on */
+    uint32_t ender;   /* the id of the thread that ends the trace, or has ended it; 0: none */
+    uint32_t ended;   /* 1: it has */
     uint32_t overhead_ns,
         reading_ns; /* what an event costs outside of what it measures; what reading the clock costs */
     uint32_t

@@ -33,6 +33,7 @@
 #include "switch/tuning.h"
 
 #define SAYS_WHAT_PAYS 3 /* from this verbosity on the monitor says when switching begins and ends */
+#define SAYS_ANYTHING 2  /* from this one on it says how many CPUs may be used, if it finds that (core/cpus.h) */
 
 /*
  * Give the monitor its own, empty table of file descriptors. The program must not meet the monitor's descriptors, nor
@@ -42,7 +43,7 @@
  * whether fibers sleep.
  */
 static bool own_descriptors(void) {
-    if (!sbt_log_is_on(SAYS_WHAT_PAYS))
+    if (!sbt_log_is_on(SAYS_ANYTHING))
         return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
     return sbt_syscall3(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0 &&
            sbt_syscall3(SYS_close_range, 0, STDERR_FILENO - 1, 0) == 0;

@@ -15,13 +15,14 @@ found() {
     local text=$1 wanted=$2
     shift 2
     bounded 60 env LD_PRELOAD="$library" SUBUTAI_VERBOSE=2 "$@" >out 2>err
-    check "$text: goes on" is "$(cat out)" "done"
+    check "$text: goes on" is "$(cat out)" "done" || sed 's/^/# /' err
     check "$text" is "$(sed -n 's/^subutai: CPUs that may be used: //p' err | tr '\n' ' ')" "$wanted "
 }
 
 found "as many as there are" "$n" "$bin/cpus" only
 found "taskset at the start" 1 taskset -c "$(allowed_cpu)" "$bin/cpus" only
 found "all threads are limited while they run, and freed" "$n 1 $n" "$bin/cpus" affinity
+found "threads that only switch are limited, and freed" "$n 1 $n" env SUBUTAI_WAIT=switch "$bin/cpus" busily
 found "each thread is bound to one CPU" "$n" "$bin/cpus" bound
 
 # A group of its own, of version 1 or 2. Where none can be made, the unit tests of os/quota have to do.

@@ -128,6 +128,7 @@ several() { # N HOW
     done
 }
 check "exit while threads are created and joined" several 20 joins
+check "threads that call _exit at the same time" several 20 leave-together
 check "exit while a thread is held in a handler: what it had is there, or counted as lost" several 8 held
 check "_exit in a handler, often while an event is encoded: that is counted as lost" several 60 cut
 

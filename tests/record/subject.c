@@ -471,6 +471,17 @@ static void leave(int signal) {
     _exit(9);
 }
 
+/* All threads end the process at the same time. */
+static void *leave_together(void *unused) {
+    static atomic_int n_here;
+    (void)unused;
+    some_locks(2000);
+    atomic_fetch_add(&n_here, 1);
+    while (atomic_load(&n_here) < N_THREADS)
+        sched_yield();
+    _exit(7);
+}
+
 /* 2000 times 20 us of work between two calls, all threads on one core: they push each other off it. */
 static void *contend(void *unused) {
     (void)unused;
@@ -515,6 +526,8 @@ int main(int argc, char **argv) {
             thread_start(join_for_ever, NULL);
         sleep_ms(10);
         exit(7);
+    } else if (strcmp(how, "leave-together") == 0) {
+        run_threads(leave_together);
     } else if (strcmp(how, "children") == 0) {
         children();
     } else if (strcmp(how, "locks") == 0) {

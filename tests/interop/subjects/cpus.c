@@ -4,6 +4,7 @@
  *
  *   cpus only        they do not change
  *   cpus affinity    all threads are limited to one CPU, and freed again, as by `taskset -a`
+ *   cpus busily      the same, and they meet without a pause: when they switch, only the library's own thread looks
  *   cpus bound       each thread limits itself to one CPU: together they have all
  *   cpus quota FILE  "100000" is written to FILE, and then "-1" or "max 100000", whatever it takes
  *
@@ -24,7 +25,7 @@
 enum { THREADS = 3, SECONDS_US = 2500000, STEP_US = 5000, LINE = 256 };
 static pthread_barrier_t barrier;
 static atomic_bool over;
-static bool bound;
+static bool bound, busily;
 static cpu_set_t all;
 
 static void *meet(void *number) {
@@ -38,7 +39,7 @@ static void *meet(void *number) {
         CHECK_INT(sched_setaffinity(0, sizeof one, &one), 0);
     }
     for (bool last = false; !last;) {
-        if (me == 0)
+        if (me == 0 && !busily)
             usleep(STEP_US);
         static bool said[2];
         static int round;
@@ -87,12 +88,11 @@ int main(int argc, char **argv) {
     CHECK(argc >= 2);
     CHECK_INT(sched_getaffinity(0, sizeof all, &all), 0);
     bound = strcmp(argv[1], "bound") == 0;
+    busily = strcmp(argv[1], "busily") == 0;
     OK(pthread_barrier_init(&barrier, NULL, THREADS));
     for (intptr_t i = 0; i < THREADS; i++)
         OK(pthread_create(&thread[i], NULL, meet, (void *)i));
-    if (argc == 2 && strcmp(argv[1], "affinity") != 0)
-        usleep(SECONDS_US); /* nothing more is to be said */
-    if (strcmp(argv[1], "affinity") == 0) {
+    if (busily || strcmp(argv[1], "affinity") == 0) {
         cpu_set_t one;
         CPU_ZERO(&one);
         for (int i = 0; CPU_COUNT(&one) == 0; i++)
@@ -109,6 +109,8 @@ int main(int argc, char **argv) {
         await_numbers(2);
         put(argv[2], strstr(argv[2], "cpu.max") != NULL ? "max" : "-1");
         await_numbers(3);
+    } else {
+        usleep(SECONDS_US); /* nothing more is to be said */
     }
     atomic_store(&over, true);
     for (int i = 0; i < THREADS; i++)
