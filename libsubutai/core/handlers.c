@@ -309,10 +309,14 @@ static void let_install(void) {
     pthread_setcancelstate(state, NULL);
 }
 
+/*
+ * NULL: the C library has not installed it yet. A process that posix_spawn has begun, as one of make or of a shell's,
+ * ignores the signal until then: the C library has its children do so.
+ */
 static handler_function *read_cancellation(struct kernel_action *action) {
     *action = (struct kernel_action){.function = NULL};
     sbt_syscall6(SYS_rt_sigaction, CANCELLATION, 0, (long)action, sizeof action->mask, 0, 0);
-    return action->function;
+    return (uintptr_t)action->function != (uintptr_t)SIG_IGN ? action->function : NULL;
 }
 
 void sbt_handlers_find_cancellation(void) {
