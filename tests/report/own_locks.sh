@@ -4,23 +4,24 @@
 . "$(dirname "$0")/../command/lib.sh"
 : "${OWN_LOCKS:?}" "${RUST_LOCKS:?}"
 
-# judged CONDITION CALLS PROGRAM ARGUMENT: records and reports the program until CONDITION (of its JSON) holds, five
+# judged CONDITION CALLS PROGRAM ARGUMENT: records and reports the program until CONDITION (of its JSON) holds, twenty
 # times at most: the runs are short, and another program may take the processors.
 judged() {
     local condition=$1 calls=$2
     shift 2
-    for _ in 1 2 3 4 5; do
+    for _ in {1..20}; do
         subutai record -o "${2}.sbt" --engine glibc --record-calls "$calls" -- "$@"
         subutai report --json "${2}.sbt"
         ! json "$condition" >/dev/null || break
     done
 }
 
-# is_lock NAME: the advice is about it, and no wait is idle. On a busy machine its holder is off the processor.
+# is_lock NAME: the advice is about it, and all waits are contention. On a busy machine its holder is off the processor.
 is_lock() {
     echo '.[0] as $r | $r.advice[0] as $a | $r.objects[] | select(.id == $a.object) |
         (.name == "'"$1"'" or .name == "'"$1"'+0x4") and .as_lock and .hold.n > 3 and $r.summary.idle.ns == 0 and
-        $r.summary.contention.share > 0.15 and $r.summary.event_waits_kept.ns == 0 and ($a.cause == "lock-over-io" or
+        $r.summary.contention.ns > 0 and $r.summary.contention.ns == $r.summary.waiting.futex.ns and
+        $r.summary.event_waits_kept.ns == 0 and ($a.cause == "lock-over-io" or
         ($a.cause == "hot-lock" and ($a.command | contains("--engines glibc,direct,direct:wait=switch -- "))))'
 }
 is_work='.[0] | (.objects | map(.as_lock) | any | not) and .summary.contention.ns == 0 and .summary.idle.share > 0.3 and
