@@ -20,6 +20,7 @@
  *   earliest       when signals come at the earliest
  *   sim            the interface
  *   polling        waits that a program makes by calling again and again, recognised in its trace
+ *   recorded       how many cores worked at once when a trace was recorded
  *   survey         one walk through a trace before it is replayed
  *   travel         a network in which all data packets travel, for measurements of the network itself
  *   thread         type: a thread, lists of threads, an application

@@ -54,7 +54,7 @@ struct sim_host_model {
     uint32_t spin_ns, spin_looks_ns, n_yields, idle_yields_ns;
     /*
      * Memory, in thousandths. The share of the work, on one core, that waits for memory; so many cores, at least
-     * one, reach its bandwidth; so many worked at once, on average, when the trace was recorded.
+     * one, reach its bandwidth; so many worked at once, on average over the work, when it was recorded (recorded.h).
      */
     uint32_t memory_share, memory_cores, recorded_cores;
     uint32_t n_servers; /* SIM_HOST_DELEGATE: the first cores, on which sections run; less than cores */

@@ -9,6 +9,7 @@
 #include "output.h"
 #include "predict_rows.h"
 #include "progress.h"
+#include "recorded.h"
 
 enum { SHOW_STUCK = 64, BAR = 24 };
 
@@ -87,22 +88,15 @@ static int exit_status(enum sim_status status) {
     return status == SIM_USAGE ? CMD_REFUSED : PREDICT_FAILED;
 }
 
-/*
- * So many thousandths of cores worked at once, on average, when the applications were recorded; at least one core.
- * Generated traces ran on no machine: their work is that of a thread which has the memory for itself.
- */
+/* So many thousandths of cores worked at once, on average over the work, when the applications were recorded. */
 static uint32_t recorded_cores(const struct predict *p) {
-    double work = 0, lasted = 0;
-    for (size_t i = 0; i < p->n_applications; i++) {
-        const struct predict_file *file = &p->files[p->application[i]];
-        const struct sbt_trace_info *info = sbt_trace_info(file->trace);
-        if (info->generated)
-            continue;
-        work += (double)sim_survey_bounds(file->survey).work_ns;
-        lasted += (double)info->duration_ns;
-    }
-    double cores = lasted > 0 ? work / lasted : 1;
-    return cores < 1 ? 1000 : cores > SIM_MAX_CORES ? 1000 * SIM_MAX_CORES : (uint32_t)(1000 * cores);
+    struct sim_recorded recorded = {0};
+    if (p->memory_percent == 0) /* nothing asks */
+        return 1000;
+    for (size_t i = 0; i < p->n_applications; i++)
+        if (!sim_recorded_add(&recorded, p->files[p->application[i]].trace))
+            return 1000; /* the run will fail */
+    return sim_recorded_cores(&recorded, SIM_MAX_CORES);
 }
 
 static void choose_host(const struct predict *p, const struct predict_run *run, struct sim_host_model *host) {
