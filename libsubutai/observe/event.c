@@ -164,6 +164,7 @@ static inline void begin_wait(struct rec_call *c) {
     t->in_call = (uint8_t)(c->event.op + 1);
     t->call_work_ns = c->event.work_ns;
     t->call_at = rec_here();
+    t->call_waits = (struct rec_waits_at){c->event.object, c->event.other, c->event.site, c->event.type};
     if (SBT_UNLIKELY(c->outer != 0))
         t->call_work_ns += c->outer_work_ns;
 }
@@ -175,6 +176,7 @@ static inline void end_wait(struct rec_call *c) {
         return;
     t->call_work_ns = c->outer_work_ns;
     t->call_at = c->outer_at;
+    t->call_waits = c->outer_waits;
 }
 
 static inline bool may_wait(const struct rec_call *c) {

@@ -308,8 +308,8 @@ static void idle_pool(void) {
         compute(3000);
         pthread_mutex_lock(&pool_lock);
         n_tasks++;
-        pthread_cond_signal(&work_there);
         pthread_mutex_unlock(&pool_lock);
+        pthread_cond_signal(&work_there); /* the woken thread may get the core: not while the lock is held */
     }
     finish(threads, 6);
 }

@@ -75,7 +75,9 @@ static void origin(const struct text *t) {
                ? cmd_format("generated, %ju events", (uintmax_t)info->n_events)
                : cmd_format("process %ju, engine %s, %s%ju events%s%s", (uintmax_t)info->process_id, info->engine,
                             info->profile ? "a profile, " : "", (uintmax_t)info->n_events, lost,
-                            info->whole ? "" : "; not whole: the program was killed, and the end is missing");
+                            info->whole ? ""
+                                        : "; not whole: the program was killed, the end is missing, and with it what "
+                                          "threads waited for then");
     text_paragraph(t->out, "", line);
     free(line);
     free(lost);
