@@ -341,7 +341,7 @@ check "each call recorded: they are not counted" matches "$out" 'Cache misses: c
 subutai report --json hot-lock.sbt
 check "the same in JSON" json '.[0].summary.sections.cache_misses == null'
 subutai report --json alone.sbt
-check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 19)'
+check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 20)'
 printf '0 mutex_lock object=0 order=1 work=100\n0 mutex_unlock object=0 work=100\n' | "$WRITE_TRACE" generated.sbt
 subutai report generated.sbt
 check "generated: says what to do" matches "$status $out" '^0 .*no times of day \(subutai predict'
