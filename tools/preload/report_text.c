@@ -147,6 +147,19 @@ static void summary(const struct text *t) {
     free(line);
 }
 
+/* Several threads, and none waited for another but in a join: what they may wait for all the same is not seen. */
+static void own_words(const struct text *t) {
+    const struct rep_times *s = &t->r->times;
+    uint64_t waits = 0;
+    for (unsigned kind = 0; kind < REP_N_KINDS; kind++)
+        waits += kind != REP_JOIN ? s->waiting[kind].n : 0;
+    if (waits == 0 && t->r->n_live > 2)
+        text_paragraph(
+            t->out, "",
+            "No thread waited for another one in a call that is recorded. A loop on the program's own words, "
+            "as in a spin lock of atomic operations, counts as work: perf record shows the place.");
+}
+
 static char *gain_of(const struct text *t, const struct rep_advice *a) {
     char ns[32];
     char *not = a->unsimulated != NULL ? cmd_format(" Not simulated: %s.", a->unsimulated) : cmd_format("%s", "");
@@ -217,6 +230,7 @@ void report_text(const struct report_page *page, FILE *out) {
         return;
     }
     summary(&t);
+    own_words(&t);
     advice(&t);
     text_tables(&t);
 }
