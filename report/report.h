@@ -58,11 +58,19 @@ struct rep_times {
     struct rep_sum waiting[REP_N_KINDS];
 };
 
+/* The wait that a thread was in when the trace ended. The recorder of older traces did not say at what. */
+struct rep_unended {
+    uint64_t since_ns, ns;
+    uint32_t object, site, other; /* other: of a join, the thread; REP_NONE: not known */
+    uint8_t kind;                 /* enum rep_kind; REP_N_KINDS: it was in none */
+};
+
 struct rep_thread {
     uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
     uint64_t path_ns;
     bool still_runs;              /* when the trace ended */
     uint32_t creator, created_at; /* thread and site; REP_NONE: not known */
+    struct rep_unended unended;
     struct rep_times times;
 };
 
@@ -263,6 +271,7 @@ struct rep_report {
     uint32_t n_live;     /* threads that have events */
     struct rep_sum rest; /* a profile: acquisitions and holds of objects for which the recorder had no room */
     struct rep_times times;
+    struct rep_sum unended;     /* waits of threads that were in them when the trace ended; parts of `times` */
     struct rep_thread *threads; /* [info.n_threads] */
     struct rep_object *objects; /* [info.n_objects] */
     struct rep_detail *details;

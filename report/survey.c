@@ -27,7 +27,8 @@ static void survey_object(struct rep_walk *w, const struct sbt_trace_event *e) {
         o->made_ns = e->at_ns;
         o->made_by_init = init;
     }
-    if ((e->type == SBT_TRACE_BARRIER || e->type == SBT_TRACE_SEM) && e->size != 0)
+    bool ends = e->op == SBT_TRACE_THREAD_END;
+    if ((e->type == SBT_TRACE_BARRIER || e->type == SBT_TRACE_SEM) && e->size != 0 && !ends)
         o->size = e->size;
     o->n++;
     if (e->took_ns >= REP_SHORT_NS && e->op != SBT_TRACE_INIT && e->op != SBT_TRACE_DESTROY)

@@ -42,22 +42,43 @@ static enum rep_kind kind_of_call(unsigned op) {
     return (enum rep_kind)kinds[op];
 }
 
+/* A wait without an end is no acquisition, and as a call that gets something it counts. */
+static void count_unended(struct rep_walk *w, const struct rep_waited *wait) {
+    struct rep_unended *u = &w->report->threads[wait->thread].unended;
+    u->since_ns = wait->from_ns;
+    u->ns = wait->to_ns - wait->from_ns;
+    u->kind = (uint8_t)wait->kind;
+    w->report->unended.n++;
+    w->report->unended.ns += u->ns;
+    if (wait->object == REP_NONE)
+        return;
+    if (rep_is_lock_type(w->report->objects[wait->object].type))
+        w->report->objects[wait->object].n_failed++;
+    else
+        w->report->objects[wait->object].n++;
+}
+
 /* Nothing ended the wait that the thread was in when the trace ended. */
 static void end_last_wait(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     unsigned op = sbt_trace_waits_in(e);
-    struct rep_times *times = &w->report->threads[thread].times;
+    struct rep_thread *t = &w->report->threads[thread];
     if (op == SBT_TRACE_N_OPS || op == SBT_TRACE_OUTSIDE_WAIT) {
-        times->off_cpu_ns += e->took_ns;
-        times->outside_ns += e->took_ns;
-    } else {
-        rep_waited(w, &(struct rep_waited){.thread = thread,
-                                           .object = REP_NONE,
-                                           .site = REP_NONE,
-                                           .kind = kind_of_call(op),
-                                           .from_ns = e->at_ns,
-                                           .to_ns = e->at_ns + e->took_ns,
-                                           .by = {.thread = REP_NONE, .site = REP_NONE}});
+        t->times.off_cpu_ns += e->took_ns;
+        t->times.outside_ns += e->took_ns;
+        return;
     }
+    struct rep_waited wait = {.thread = thread,
+                              .object = e->object,
+                              .site = e->site,
+                              .kind = kind_of_call(op),
+                              .from_ns = e->at_ns,
+                              .to_ns = e->at_ns + e->took_ns,
+                              .by = {.thread = REP_NONE, .site = REP_NONE}};
+    t->unended.object = e->object;
+    t->unended.site = e->site;
+    t->unended.other = op == SBT_TRACE_THREAD_JOIN && e->other < w->report->info.n_threads ? e->other : REP_NONE;
+    count_unended(w, &wait);
+    rep_waited(w, &wait);
 }
 
 static void begin_call(struct rep_walk *w, uint32_t thread) {

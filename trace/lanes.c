@@ -178,11 +178,14 @@ static void wait_for(struct lane *l, const struct sbt_trace_event *e) {
     span(l, (uint8_t)(SBT_TRACE_WAITING + e->type - 1), e->object, end_ns);
 }
 
-/* What the thread was in when the trace ended has no object. The lane ends where such a wait began. */
+/* What the thread was in when the trace ended. If it is not known at what it waited the lane ends where that began. */
 static void add_last_wait(struct lane *l, const struct sbt_trace_event *e) {
+    struct sbt_trace_event wait = *e;
+    wait.op = (uint8_t)sbt_trace_waits_in(e);
     run(l, e->at_ns);
-    if (sbt_trace_waits_in(e) == SBT_TRACE_OUTSIDE_WAIT)
-        span(l, SBT_TRACE_OUTSIDE, SBT_TRACE_NONE, e->at_ns + e->took_ns);
+    if (wait.op < SBT_TRACE_N_OPS &&
+        (wait.op == SBT_TRACE_OUTSIDE_WAIT || wait.op == SBT_TRACE_THREAD_JOIN || wait.type != SBT_TRACE_NO_OBJECT))
+        wait_for(l, &wait);
 }
 
 static void add_event(struct lane *l, const struct sbt_trace_event *e) {

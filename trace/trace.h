@@ -106,7 +106,8 @@ struct sbt_trace_event {
 /*
  * SBT_TRACE_THREAD_END with another size than 0: the thread still ran when the trace ended. SBT_TRACE_RUNS: it was in
  * no call that waits, at_ns is the trace's end. SBT_TRACE_WAITS plus an operation: it was in such a call, from at_ns
- * on, for took_ns. Older traces have no event of such a thread's end.
+ * on, for took_ns; object, site and the thread to be joined are the call's, if they are known. Older traces have no
+ * object there, or no event of such a thread's end.
  */
 enum { SBT_TRACE_RUNS = 1, SBT_TRACE_WAITS = 2 };
 static inline bool sbt_trace_still_runs(const struct sbt_trace_event *e) {

@@ -119,6 +119,7 @@ void rec_leave_then(struct rec_call *c, const struct sbt_trace_event *then) {
     t->has_arrived = false;
     c->event.at_ns = above_zero(c->begin_ns, rec.start_ns);
     c->event.took_ns = ns < took ? ns : took;
+    c->event.stack = 0;
     rec_put(t, &c->event);
     rec_encode_full(t);
     rest.at_ns = c->event.at_ns + c->event.took_ns;

@@ -49,7 +49,6 @@ struct waiting {
     struct rec_call c;
     const struct wait *w;
     const void *site;
-    bool signals; /* profile_signal.c knows of it */
 };
 
 static void begin_wait(struct waiting *o, const struct wait *w, const void *site) {
@@ -59,19 +58,20 @@ static void begin_wait(struct waiting *o, const struct wait *w, const void *site
         rec_profile_give_up(w->mutex, site);
     rec_enter_wait(&o->c, w->cond, w->mutex, site);
     rec_signal_begin_wait(&o->c);
-    o->signals = rec.profile && rec_profile_begin_signals(w->cond, w->mutex);
-    if (rec.profile)
-        rec_profile_begin_wait(w->cond, o->c.thread != NULL ? o->c.begin_ns : 0);
+    if (!rec.profile)
+        return;
+    rec_profile_begin_signals(w->cond, w->mutex);
+    rec_profile_begin_wait(w->cond, o->c.thread != NULL ? o->c.begin_ns : 0);
 }
 
 /* The mutex is held again, unless the call was refused. */
 static void end_wait(struct waiting *o, int r) {
     struct rec_call *c = &o->c;
     bool waited = r == 0 || r == ETIMEDOUT || r == ECANCELED || r == EOWNERDEAD;
-    if (rec.profile)
+    if (rec.profile) {
         rec_profile_end_wait(o->w->cond);
-    if (o->signals)
         rec_profile_end_signals(o->w->cond, r == 0 || r == EOWNERDEAD);
+    }
     if (r == 0 || r == EOWNERDEAD)
         c->event.order = rec_signal_assign(c);
     if (waited && rec.profile)

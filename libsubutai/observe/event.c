@@ -164,6 +164,7 @@ static inline void begin_wait(struct rec_call *c) {
     t->in_call = (uint8_t)(c->event.op + 1);
     t->call_work_ns = c->event.work_ns;
     t->call_at = rec_here();
+    t->call_waits = (struct rec_waits_at){c->event.object, c->event.other, c->event.site, c->event.type};
     if (SBT_UNLIKELY(c->outer != 0))
         t->call_work_ns += c->outer_work_ns;
 }
@@ -175,10 +176,23 @@ static inline void end_wait(struct rec_call *c) {
         return;
     t->call_work_ns = c->outer_work_ns;
     t->call_at = c->outer_at;
+    t->call_waits = c->outer_waits;
 }
 
 static inline bool may_wait(const struct rec_call *c) {
     return (waits >> c->event.op & 1) != 0;
+}
+
+/* Where stacks know the call from (stack.h). A call that is not on its function's frame is unwound each time. */
+static inline const void *stack_place(const struct rec_call *c) {
+    enum { NEAR = 65536 };
+    return (uintptr_t)c - rec_here() < NEAR ? c : NULL;
+}
+
+static inline void enter_profile(struct rec_call *c) {
+    rec_profile_write_if_due(c->thread, c->begin_ns);
+    if (SBT_UNLIKELY(rec.stack_min_ns != 0) && may_wait(c) && c->site != NULL)
+        c->event.stack = rec_stack_known(c->thread, stack_place(c), c->site);
 }
 
 static inline void entered(struct rec_call *c) {
@@ -189,7 +203,7 @@ static inline void entered(struct rec_call *c) {
     }
     begin(c);
     if (SBT_UNLIKELY(rec.profile))
-        rec_profile_write_if_due(c->thread, c->begin_ns);
+        enter_profile(c);
     else if (SBT_UNLIKELY(rec.stack_min_ns != 0))
         hint(c);
     if (sleeps(c->event.op))
@@ -329,9 +343,11 @@ void rec_leave(struct rec_call *c, int result) {
     /* Events of handlers that came during the call are in the trace already, although this call began before them. */
     uint64_t took = rec_above_zero(now, c->begin_ns);
     c->event.took_ns = took;
-    bool stack = wants_stack(c, took);
-    if (stack)
-        c->event.stack = rec_stack_take(t, c->site);
+    bool wanted = wants_stack(c, took), stack = wanted && c->event.stack == 0;
+    if (!wanted)
+        c->event.stack = 0;
+    else if (stack)
+        c->event.stack = rec_stack_take(t, stack_place(c), c->site);
     put(t, &c->event);
     leave(c, took, now, stack);
 }

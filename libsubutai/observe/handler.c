@@ -49,4 +49,5 @@ void rec_interrupts(struct rec_call *c) {
     c->outer = t->in_call;
     c->outer_work_ns = t->call_work_ns;
     c->outer_at = t->call_at;
+    c->outer_waits = t->call_waits;
 }

@@ -212,10 +212,10 @@ void rec_profile_held(const struct rec_key *key, uint64_t ns);
 /* An init or destroy: the life at that address is over. `made`: another begins, made here, of that size. */
 void rec_profile_life(const struct rec_key *key, bool made, uint32_t size);
 /*
- * profile_signal.c: the same for a condition, beside it; false: there is nothing to end. And a signal for which threads
- * wait: does one of them lack a signal, so that this one may end its wait?
+ * profile_signal.c: around a wait for a condition. And a signal for which threads wait: does one of them lack a signal,
+ * so that this one may end its wait?
  */
-bool rec_profile_begin_signals(const void *cond, const void *mutex);
+void rec_profile_begin_signals(const void *cond, const void *mutex);
 void rec_profile_end_signals(const void *cond, bool by_signal);
 bool rec_profile_gives_signal(const void *cond, bool broadcast);
 void rec_profile_forget_signals(void); /* in a forked child */

@@ -105,7 +105,7 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
             if (p->nested[i].object != held->object)
                 o->gate[o->n_gates++] = (struct rec_gate){p->nested[i].object, p->nested[i].shared};
         if (rec.stack_min_ns != 0)
-            o->stack = rec_stack_take(p->thread, (const void *)taken->site);
+            o->stack = rec_stack_take(p->thread, __builtin_frame_address(0), (const void *)taken->site);
     }
     o->lives = lives_of(o);
     return true;

@@ -12,6 +12,7 @@
  *
  *  - If threads wait at two conditions of one hash the word is of no condition in particular (MIXED) until none waits,
  * and each signal is an event.
+ *  - If MOST threads wait at once it is not known any more how many do: the word is MIXED from then on.
  *  - A wait that ends takes one signal with it, if it was ended by one. So a wait that ends for no reason, or a signal
  *    that another thread has got, makes a later signal an event that need not be one; never the other way round for
  *    long: a waiting thread is taken for signalled only while as many signals have been given as threads wait.
@@ -20,16 +21,16 @@
 
 static uint64_t words[PROFILE_N_HINTS] __attribute__((aligned(64)));
 
-/* From the highest bit on: the condition, 26 bits; the mutex's hint, 12; threads that wait, 13; signals, 13. */
-#define TAG_SHIFT 38
-#define MUTEX_SHIFT 26
-#define WAITING_SHIFT 13
-#define MIXED UINT32_C(0x3FFFFFF)
-#define MOST UINT32_C(0x1FFF) /* threads at a time */
+/* From the highest bit on: the condition, 20 bits; the mutex's hint, 12; threads that wait, 16; signals, 16. */
+#define TAG_SHIFT 44
+#define MUTEX_SHIFT 32
+#define WAITING_SHIFT 16
+#define MIXED UINT32_C(0xFFFFF)
+#define MOST UINT32_C(0xFFFF) /* so many threads at a time, or more */
 
 _Static_assert(PROFILE_N_HINTS <= 1 << (TAG_SHIFT - MUTEX_SHIFT), "a mutex's hint has its bits");
 
-/* Another condition of the same hash has another tag, but for one in many millions; then they share their signals. */
+/* Another condition of the same hash has another tag, but for one in a million; then they share their signals. */
 static uint32_t tag_of(const void *cond) {
     uint32_t tag = (uint32_t)((uint64_t)(uintptr_t)cond * UINT64_C(0x9E3779B97F4A7C15) >> TAG_SHIFT);
     return tag != MIXED ? tag : 0;
@@ -73,17 +74,20 @@ static bool swap(uint64_t *place, uint64_t *seen, uint64_t fresh) {
     return true;
 }
 
-bool rec_profile_begin_signals(const void *cond, const void *mutex) {
+/* One more thread waits. */
+static uint64_t more(uint64_t word, const void *cond, const void *mutex) {
+    uint32_t waiting = waiting_in(word);
+    if (waiting == 0)
+        return word_of(tag_of(cond), rec_hint_number((uintptr_t)mutex), 1, 0);
+    if (waiting + 1 >= MOST)
+        return word_of(MIXED, mutex_in(word), MOST, 0);
+    return word_of(tag_in(word) == tag_of(cond) ? tag_of(cond) : MIXED, mutex_in(word), waiting + 1, given_in(word));
+}
+
+void rec_profile_begin_signals(const void *cond, const void *mutex) {
     uint64_t *place = place_of(cond), word = __atomic_load_n(place, __ATOMIC_RELAXED);
-    uint32_t waiting, tag, hint;
-    do {
-        waiting = waiting_in(word);
-        tag = waiting == 0 || tag_in(word) == tag_of(cond) ? tag_of(cond) : MIXED;
-        hint = waiting == 0 ? rec_hint_number((uintptr_t)mutex) : mutex_in(word);
-        if (waiting == MOST)
-            return false;
-    } while (!swap(place, &word, word_of(tag, hint, waiting + 1, given_in(word))));
-    return true;
+    while (!swap(place, &word, more(word, cond, mutex))) {
+    }
 }
 
 void rec_profile_end_signals(const void *cond, bool by_signal) {
@@ -92,7 +96,7 @@ void rec_profile_end_signals(const void *cond, bool by_signal) {
     do {
         waiting = waiting_in(word);
         given = given_in(word);
-        if (waiting == 0)
+        if (waiting == 0 || waiting == MOST)
             return;
         given -= given > 0 && by_signal;
     } while (!swap(place, &word, word_of(tag_in(word), mutex_in(word), waiting - 1, given)));

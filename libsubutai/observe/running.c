@@ -97,5 +97,11 @@ void rec_put_running(struct rec_thread *t, uint64_t now_ns) {
                                   .work_ns = work_ns,
                                   .at_ns = at_ns,
                                   .took_ns = took_ns};
+    if (t->in_call != 0 && !region_is_over && took_ns != 0) {
+        end.type = t->call_waits.type;
+        end.object = t->call_waits.object;
+        end.other = t->in_call - 1u == SBT_TRACE_THREAD_JOIN ? t->call_waits.other : SBT_TRACE_NONE;
+        end.site = t->call_waits.site;
+    }
     rec_put(t, &end);
 }

@@ -10,7 +10,10 @@
  *
  * A frame takes some hundred nanoseconds. So a thread remembers its last stacks, with the places of the return
  * addresses in memory. If the same call site comes at the same depth, and all these places still hold the same
- * addresses, it is the same stack. A stack is unwound when the wait, or the call that ended it, is over.
+ * addresses (compared by their hash, which is also the stack's name), it is the same stack.
+ *
+ * A stack is unwound when the wait, or the call that ended it, is over. In a profile a wait looks for its stack among
+ * the last ones before it begins: a thread that has just been woken finds little of them in its core's caches.
  */
 #ifndef SBT_OBSERVE_STACK_H
 #define SBT_OBSERVE_STACK_H
@@ -23,8 +26,12 @@ enum { STACK_MIN_NS = 20000 };
 void rec_stack_start(void);
 /*
  * The number of the calling thread's stack from the call at `site` outwards; 0: there is no memory. The thread is busy.
+ * `at`: a word of the caller's, which is at the same place of the stack whenever a call comes by the same way;
+ * NULL: it has none.
  */
-uint32_t rec_stack_take(struct rec_thread *t, const void *site);
+uint32_t rec_stack_take(struct rec_thread *t, const void *at, const void *site);
+/* The same; 0 also if it is not one of the thread's last stacks. */
+uint32_t rec_stack_known(const struct rec_thread *t, const void *at, const void *site);
 /* The record becomes another thread's. */
 void rec_stack_forget(struct rec_thread *t);
 

@@ -74,6 +74,12 @@ _Static_assert(sizeof(struct rec_node) == 64, "a cache line");
 
 enum rec_state { REC_FREE, REC_LIVE, REC_ENDED, REC_CLOSING };
 
+/* What a call waits for that may wait: numbers, as in an event. */
+struct rec_waits_at {
+    uint32_t object, other, site;
+    uint8_t type;
+};
+
 struct rec_thread {
     /* What every event touches, in one cache line. */
     volatile uint32_t busy, n_pending; /* busy: 0, or rec_place where it was set */
@@ -110,10 +116,11 @@ struct rec_thread {
     uintptr_t outside_at;      /* the call's place on the stack */
     uint64_t outside_n_events; /* of the block and the batch, when the call began */
     uint64_t n_sleeps;
-    uint64_t call_work_ns; /* in_call: the work before the call, and before calls that it interrupts */
-    uintptr_t call_at;     /* in_call: the call's place on the stack */
-    bool attached;         /* made at a call of the thread's own: its end will not be seen */
-    uint64_t known;        /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
+    uint64_t call_work_ns;          /* in_call: the work before the call, and before calls that it interrupts */
+    uintptr_t call_at;              /* in_call: the call's place on the stack */
+    struct rec_waits_at call_waits; /* in_call */
+    bool attached;                  /* made at a call of the thread's own: its end will not be seen */
+    uint64_t known;                 /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     /*
      * Written while busy: an arrival at the end of an OpenMP region, where the thread waits for others, and then for
      * the next region. If the trace, or the thread, ends meanwhile it is an event that ended when the last thread came.
@@ -156,6 +163,7 @@ struct rec_call {
     uint8_t outer;
     uint64_t outer_work_ns;
     uintptr_t outer_at;
+    struct rec_waits_at outer_waits;
     const void *site;
     uint64_t begin_ns, first_order; /* first_order: of a condition wait, the signals before it */
     uint32_t flying;                /* of a condition wait: `flying` of its node when it began */

@@ -86,6 +86,12 @@ profile waits --record-stacks 1
 check "with stacks: the same counts" possible t.sbt $out mutex_lock:stacks=1 mutex_unlock:stacks=1
 check "the stack of the wait" has_stack mutex_lock '^inner_wait middle_wait wait_deep $'
 check "the stack of what ended it" has_stack mutex_unlock '^inner_release outer_release (waits )?main '
+profile ways --record-stacks 1
+# shellcheck disable=SC2086
+check "one call site, to which four ways lead in turns: its waits" possible t.sbt $out
+check "each has the stack of its own way" is \
+    "$(names cond_wait | sed 's/ main .*//' | sort | uniq -c | awk '{$1 = $1; print}' | paste -sd,)" \
+    "10 nap by_left over_left deeper ways,10 nap by_left over_left ways,10 nap by_left under_left ways,10 nap by_right over_right ways"
 profile counts --record-stacks 1
 # shellcheck disable=SC2086
 check "stacks of many waits at a time" possible t.sbt $out

@@ -144,3 +144,42 @@ void relocks(void) {
     printf("mutex_lock=%d mutex_unlock:least=%d mutex_unlock:most=%d\n", 1 + SHORT + LONG + ALONE, LONG,
            LONG + SHORT / 2);
 }
+
+/* ---- stacks ---- */
+
+/* A wait that nothing ends but time: 200 us, at one call site. */
+__attribute__((noinline)) static void nap(void) {
+    struct timespec until;
+    OK(pthread_mutex_lock(&pair.mutex));
+    SYS(clock_gettime(CLOCK_REALTIME, &until));
+    until.tv_nsec += 200000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    CHECK_RC(pthread_cond_timedwait(&pair.cond, &pair.mutex, &until), ETIMEDOUT);
+    OK(pthread_mutex_unlock(&pair.mutex));
+    __asm__ volatile("");
+}
+
+/* Functions alike: their frames have one size, so that only the return addresses tell them apart. */
+#define WAY(name, next)                                                                                                \
+    __attribute__((noinline)) static void name(void) {                                                                 \
+        __asm__ volatile("" ::"i"(__COUNTER__));                                                                       \
+        next();                                                                                                        \
+        __asm__ volatile("");                                                                                          \
+    }
+WAY(by_left, nap)
+WAY(by_right, nap)
+WAY(over_left, by_left)
+WAY(under_left, by_left)
+WAY(over_right, by_right)
+WAY(deeper, over_left)
+
+void ways(void) {
+    for (int i = 0; i < 10; i++) {
+        over_left();
+        under_left();
+        over_right();
+        deeper();
+    }
+    printf("cond_wait:events=40\n");
+}

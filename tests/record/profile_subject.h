@@ -6,5 +6,6 @@
 void beside(void);
 void signals(void);
 void relocks(void);
+void ways(void);
 
 #endif

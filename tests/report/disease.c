@@ -308,8 +308,8 @@ static void idle_pool(void) {
         compute(3000);
         pthread_mutex_lock(&pool_lock);
         n_tasks++;
-        pthread_cond_signal(&work_there);
         pthread_mutex_unlock(&pool_lock);
+        pthread_cond_signal(&work_there); /* the woken thread may get the core: not while the lock is held */
     }
     finish(threads, 6);
 }
@@ -393,6 +393,10 @@ static void alone_joined(void) {
     run(1, computing_thread);
 }
 
+static void alone_together(void) {
+    run(3, computing_thread);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -414,7 +418,8 @@ int main(int argc, char **argv) {
                     {"broadcast-storm", broadcast_storm},
                     {"known-times", known_times},
                     {"alone", alone},
-                    {"alone-joined", alone_joined}};
+                    {"alone-joined", alone_joined},
+                    {"alone-together", alone_together}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();

@@ -40,8 +40,8 @@ report_options=
 # JSON of which each member stands where docs/report.md says
 whole_document() {
     json '.[0] | .format == "subutai-report" and .version == 1 and (keys - ["format", "version", "trace", "empty", "summary",
-        "advice", "threads", "objects", "groups", "sites", "waits_for", "site_waits", "chains", "critical_path", "convoys",
-        "lock_order", "barriers", "tasks", "limits"] == []) and (keys | length == 19)' &&
+        "advice", "threads", "objects", "groups", "sites", "waits_for", "site_waits", "unended", "chains", "critical_path", "convoys",
+        "lock_order", "barriers", "tasks", "limits"] == []) and (keys | length == 20)' &&
         json '.[0] as $r | ([$r.objects[].id] | unique) as $objects | ([$r.sites[].id] | unique) as $sites |
             ([$r.advice[].objects[], ($r.waits_for, $r.site_waits, $r.convoys, $r.barriers)[].object,
               $r.critical_path.objects[].object, $r.chains[].links[].object] | map(select(. != null)) | unique) - $objects == [] and
@@ -101,8 +101,11 @@ else
 fi
 
 out=$(cat idle-pool.json)
-check "an idle pool is no contention" json '.[0] | .summary.contention.ns < 0.2 * .summary.idle.ns and
+# A thread that loses its core with the lock held makes the others wait for the lock.
+pool='.[0] | .summary.contention.ns < 0.2 * .summary.idle.ns and
     .summary.idle.share > 0.4 and ([.advice[0].cause, .advice[1].cause] - ["idle", "serial", "off-cpu", null] == [])'
+json "$pool" >/dev/null || settled 'json "$pool"' idle-pool.sbt idle-pool --engine glibc
+check "an idle pool is no contention" json "$pool"
 out=$(cat inverted-order.json)
 check "inverted order: both orders with their sites" json '.[0] as $r | $r.lock_order | length == 1 and
     (.[0].orders | length == 2 and (map(.taken_site as $s | $r.sites[] | select(.id == $s) | .function) | sort ==
@@ -165,6 +168,10 @@ check "text needs no Python and no environment" matches "$status $out" '^0 .*Adv
 subutai record -o joins.sbt --engine glibc -- "$DISEASE" alone-joined
 subutai report joins.sbt
 check "text: no table without a row" is "$(grep -c 'waited for which' <<<"$out")" 0
+subutai record -o together.sbt --engine glibc -- "$DISEASE" alone-together
+subutai report together.sbt
+check "text: threads of which none waited: loops on own words are not seen" matches "$(tr "\n" " " <<<"$out")" \
+    "No thread waited for another one in a call that is recorded\\. A loop on the program.s own words"
 subutai report --text hot-lock.sbt idle-pool.sbt
 check "two files: a page each, and a table" matches "$out" \
     $'Advice.*----.*Advice.*\nfile .*\nhot-lock\.sbt .* hot-lock hot\nidle-pool\.sbt .* (idle work_there|off-cpu *)$'
@@ -338,7 +345,7 @@ check "each call recorded: they are not counted" matches "$out" 'Cache misses: c
 subutai report --json hot-lock.sbt
 check "the same in JSON" json '.[0].summary.sections.cache_misses == null'
 subutai report --json alone.sbt
-check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 19)'
+check "the same in JSON, with all members" json '.[0] | (.empty | startswith("the program did not")) and (keys | length == 20)'
 printf '0 mutex_lock object=0 order=1 work=100\n0 mutex_unlock object=0 work=100\n' | "$WRITE_TRACE" generated.sbt
 subutai report generated.sbt
 check "generated: says what to do" matches "$status $out" '^0 .*no times of day \(subutai predict'

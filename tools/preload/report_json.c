@@ -77,6 +77,7 @@ static void summary(struct doc *d) {
     part_of_life(d, "contention", rep_contention_ns(t));
     part_of_life(d, "idle", t->idle_ns);
     part_of_life(d, "event_waits_kept", rep_event_waits_ns(t) - t->idle_ns);
+    part_of_life(d, "unended", d->r->unended.ns);
     json_close(&d->j, '}');
 }
 

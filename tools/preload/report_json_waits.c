@@ -40,6 +40,26 @@ static void waits_for(struct doc *d) {
     json_close(&d->j, ']');
 }
 
+static void unended(struct doc *d) {
+    doc_member(d, "unended", '[');
+    for (uint32_t i = 0; i < d->r->info.n_threads; i++) {
+        const struct rep_unended *u = &d->r->threads[i].unended;
+        if (d->r->threads[i].n_events == 0 || u->kind == REP_N_KINDS)
+            continue;
+        json_line(&d->j);
+        json_open(&d->j, NULL, '{');
+        doc_id(d, "thread", i);
+        json_text(&d->j, "kind", rep_kind_name(u->kind));
+        doc_id(d, "object", u->object);
+        doc_id(d, "joins", u->other);
+        doc_site(d, "site", u->site);
+        json_uint(&d->j, "since_ns", u->since_ns);
+        json_uint(&d->j, "ns", u->ns);
+        json_close(&d->j, '}');
+    }
+    json_close(&d->j, ']');
+}
+
 static void chains(struct doc *d) {
     doc_member(d, "chains", '[');
     for (unsigned i = 0; i < doc_most(d, d->r->n_chains); i++) {
@@ -172,6 +192,7 @@ static void tasks(struct doc *d) {
 
 void report_json_waits(struct doc *d) {
     waits_for(d);
+    unended(d);
     chains(d);
 }
 

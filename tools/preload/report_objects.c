@@ -39,6 +39,8 @@ static bool *mark_named(const struct report_page *page) {
     for (size_t i = 0; i < r->n_chains && i < page->top; i++)
         for (unsigned k = 0; k < r->chains[i].n_links; k++)
             mark(named, r, r->chains[i].link[k].object);
+    for (uint32_t i = 0; i < r->info.n_threads; i++)
+        mark(named, r, r->threads[i].unended.object);
     for (size_t i = 0; i < r->n_circles; i++)
         for (unsigned k = 0; k < r->circles[i].n; k++)
             mark(named, r, r->circles[i].order[k]->held);

@@ -102,6 +102,73 @@ static void waits_for(const struct text *t) {
     table_print(&table, t->out);
 }
 
+/* Threads that were in a wait when the trace ended: those that waited alike in one row. */
+struct alike {
+    const struct rep_unended *first;
+    uint32_t thread, n;
+    uint64_t since_ns, ns;
+};
+
+static bool is_alike(const struct rep_unended *a, const struct rep_unended *b) {
+    return a->kind == b->kind && a->object == b->object && a->site == b->site && a->other == b->other;
+}
+
+/* In rows[]; the result is how many rows. All that is beyond `most` is in the last one, of which `first` is NULL. */
+static unsigned find_alike(const struct text *t, struct alike *rows, unsigned most) {
+    unsigned n = 0;
+    for (uint32_t i = 0; i < t->r->info.n_threads; i++) {
+        const struct rep_unended *u = &t->r->threads[i].unended;
+        unsigned at = 0;
+        if (u->kind == REP_N_KINDS)
+            continue;
+        while (at < n && rows[at].first != NULL && !is_alike(rows[at].first, u))
+            at++;
+        if (at == n)
+            rows[n++] = (struct alike){n + 1 < most ? u : NULL, i, 0, u->since_ns, 0};
+        rows[at].n++;
+        rows[at].ns += u->ns;
+        rows[at].since_ns = u->since_ns < rows[at].since_ns ? u->since_ns : rows[at].since_ns;
+    }
+    return n;
+}
+
+static void unended_row(const struct text *t, struct table *table, const struct alike *row) {
+    const struct rep_unended *u = row->first;
+    const char *thread = names_thread(t->page->names, row->thread);
+    char *waiters = row->n == 1 ? cmd_format("%s", thread) : cmd_format("%s and %u more", thread, row->n - 1);
+    const char *at = u == NULL               ? "others"
+                     : u->object != REP_NONE ? names_object(t->page->names, u->object)
+                     : u->other != REP_NONE  ? names_thread(t->page->names, u->other)
+                                             : "?";
+    text_name(table, waiters, NAME_WIDTH);
+    table_add(table, "%s", u != NULL ? rep_kind_name(u->kind) : "");
+    text_name(table, at, PLACE_WIDTH);
+    text_name(table, u != NULL && u->site != REP_NONE ? names_place(t->page->names, u->site) : "?", PLACE_WIDTH);
+    text_ns(table, (double)row->since_ns);
+    text_ns(table, (double)row->ns);
+    free(waiters);
+}
+
+/*
+ * No call ended these waits, so no thread is to blame for them: a worker that waited for work until the end, or threads
+ * that would have waited for ever.
+ */
+static void unended(const struct text *t) {
+    enum { MOST = 12 };
+    struct alike rows[MOST];
+    static const char *const headings[] = {"waiting", "kind", "at", "place", "since", "sum"};
+    struct table table = {.n_columns = 6, .alignment = "llllrr"};
+    unsigned n = find_alike(t, rows, MOST);
+    if (n == 0)
+        return;
+    text_heading(t, "Waits that had not ended when the program did, and count until then");
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        table_add(&table, "%s", headings[i]);
+    for (unsigned i = 0; i < n; i++)
+        unended_row(t, &table, &rows[i]);
+    table_print(&table, t->out);
+}
+
 static void site_waits(const struct text *t) {
     struct table table = {.n_columns = 5, .alignment = "lllrr"};
     if (!has_pairs(t->r))
@@ -257,6 +324,7 @@ static void lock_order(const struct text *t) {
 }
 
 void text_tables(const struct text *t) {
+    unended(t);
     critical_path(t);
     objects(t);
     waits_for(t);

@@ -75,7 +75,9 @@ static void origin(const struct text *t) {
                ? cmd_format("generated, %ju events", (uintmax_t)info->n_events)
                : cmd_format("process %ju, engine %s, %s%ju events%s%s", (uintmax_t)info->process_id, info->engine,
                             info->profile ? "a profile, " : "", (uintmax_t)info->n_events, lost,
-                            info->whole ? "" : "; not whole: the program was killed, and the end is missing");
+                            info->whole ? ""
+                                        : "; not whole: the program was killed, the end is missing, and with it what "
+                                          "threads waited for then");
     text_paragraph(t->out, "", line);
     free(line);
     free(lost);
@@ -143,6 +145,19 @@ static void summary(const struct text *t) {
     text_paragraph(t->out, "", line);
     free(misses);
     free(line);
+}
+
+/* Several threads, and none waited for another but in a join: what they may wait for all the same is not seen. */
+static void own_words(const struct text *t) {
+    const struct rep_times *s = &t->r->times;
+    uint64_t waits = 0;
+    for (unsigned kind = 0; kind < REP_N_KINDS; kind++)
+        waits += kind != REP_JOIN ? s->waiting[kind].n : 0;
+    if (waits == 0 && t->r->n_live > 2)
+        text_paragraph(
+            t->out, "",
+            "No thread waited for another one in a call that is recorded. A loop on the program's own words, "
+            "as in a spin lock of atomic operations, counts as work: perf record shows the place.");
 }
 
 static char *gain_of(const struct text *t, const struct rep_advice *a) {
@@ -215,6 +230,7 @@ void report_text(const struct report_page *page, FILE *out) {
         return;
     }
     summary(&t);
+    own_words(&t);
     advice(&t);
     text_tables(&t);
 }

@@ -107,6 +107,7 @@ def of(analysis: Analysis) -> dict[str, Table]:
     made = [
         _objects(analysis, names),
         _groups(analysis, names),
+        _unended(analysis, names),
         _pairs(analysis, names),
         _site_pairs(analysis, names),
         _chains(analysis, names),
@@ -174,6 +175,26 @@ def _pairs(analysis: Analysis, names: Names) -> Table | None:
             ("wait", False, lambda w: _text(w["kind"])),
             ("waits", True, lambda w: _n(w["n"])),
             ("sum", True, lambda w: _ns(w["ns"])),
+        ],
+        5,
+    )
+
+
+def _unended(analysis: Analysis, names: Names) -> Table | None:
+    def at(wait: Row) -> Cell:
+        return names.object(wait["object"]) if wait["joins"] is None else _text(names.thread(wait["joins"]))
+
+    return _table(
+        "unended",
+        "Waits that had not ended when the program did, and count until then",
+        analysis["unended"],
+        [
+            ("waiting thread", False, lambda w: _text(names.thread(w["thread"]))),
+            ("wait", False, lambda w: _text(w["kind"])),
+            ("at", False, at),
+            ("place", False, lambda w: _text(names.site(w["site"]))),
+            ("since", True, lambda w: _ns(w["since_ns"])),
+            ("waited", True, lambda w: _ns(w["ns"])),
         ],
         5,
     )
