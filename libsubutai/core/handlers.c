@@ -309,10 +309,14 @@ static void let_install(void) {
     pthread_setcancelstate(state, NULL);
 }
 
-static handler_function *read_cancellation(struct kernel_action *action) {
+/*
+ * Is a handler installed? A process may have inherited that the signal is ignored, from one that ignores all signals:
+ * the C library refuses to do anything about this one, and installs its handler all the same.
+ */
+static bool has_cancellation(struct kernel_action *action) {
     *action = (struct kernel_action){.function = NULL};
     sbt_syscall6(SYS_rt_sigaction, CANCELLATION, 0, (long)action, sizeof action->mask, 0, 0);
-    return action->function;
+    return action->function != (handler_function *)SIG_DFL && action->function != (handler_function *)SIG_IGN;
 }
 
 void sbt_handlers_find_cancellation(void) {
@@ -320,7 +324,7 @@ void sbt_handlers_find_cancellation(void) {
     struct kernel_action action;
     if (__atomic_load_n(&is_done, __ATOMIC_ACQUIRE) != 0)
         return;
-    if (read_cancellation(&action) == NULL)
+    if (!has_cancellation(&action))
         let_install();
     __atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
 }
@@ -331,7 +335,7 @@ void sbt_handlers_defer_cancellation(void) {
     if (is_done)
         return;
     is_done = true;
-    if (read_cancellation(&action) == NULL || action.function == handle)
+    if (!has_cancellation(&action) || action.function == handle)
         return;
     store(CANCELLATION, &(struct handler){.function = action.function, .wants_info = true});
     action.function = handle;
