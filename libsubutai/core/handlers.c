@@ -310,8 +310,8 @@ static void let_install(void) {
 }
 
 /*
- * Is a handler installed? A process may have inherited that the signal is ignored, from one that ignores all signals:
- * the C library refuses to do anything about this one, and installs its handler all the same.
+ * Is a handler installed? A process that the C library's posix_spawn has started, as make, system and popen do, begins
+ * with this signal ignored, and hands that on. The handler comes with the first cancellation all the same.
  */
 static bool has_cancellation(struct kernel_action *action) {
     *action = (struct kernel_action){.function = NULL};

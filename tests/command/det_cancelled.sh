@@ -120,8 +120,8 @@ int main(void) {
 }
 END
 $CC -O1 -pthread operates.c -o operates
-# A process that ignores all signals hands that on, and the C library refuses to take it back for the signal by which it
-# cancels threads.
+# What the C library's posix_spawn starts (make, system, popen) begins with the signal of cancellations ignored, and hands
+# that on.
 cat >ignores.c <<'END'
 #include <signal.h>
 #include <sys/syscall.h>
