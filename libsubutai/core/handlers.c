@@ -310,13 +310,13 @@ static void let_install(void) {
 }
 
 /*
- * NULL: the C library has not installed it yet. A process that posix_spawn has begun, as one of make or of a shell's,
- * ignores the signal until then: the C library has its children do so.
+ * Is a handler installed? A process that the C library's posix_spawn has started, as make, system and popen do, begins
+ * with this signal ignored, and hands that on. The handler comes with the first cancellation all the same.
  */
-static handler_function *read_cancellation(struct kernel_action *action) {
+static bool has_cancellation(struct kernel_action *action) {
     *action = (struct kernel_action){.function = NULL};
     sbt_syscall6(SYS_rt_sigaction, CANCELLATION, 0, (long)action, sizeof action->mask, 0, 0);
-    return (uintptr_t)action->function != (uintptr_t)SIG_IGN ? action->function : NULL;
+    return action->function != NULL && (uintptr_t)action->function != (uintptr_t)SIG_IGN;
 }
 
 void sbt_handlers_find_cancellation(void) {
@@ -324,7 +324,7 @@ void sbt_handlers_find_cancellation(void) {
     struct kernel_action action;
     if (__atomic_load_n(&is_done, __ATOMIC_ACQUIRE) != 0)
         return;
-    if (read_cancellation(&action) == NULL)
+    if (!has_cancellation(&action))
         let_install();
     __atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
 }
@@ -335,7 +335,7 @@ void sbt_handlers_defer_cancellation(void) {
     if (is_done)
         return;
     is_done = true;
-    if (read_cancellation(&action) == NULL || action.function == handle)
+    if (!has_cancellation(&action) || action.function == handle)
         return;
     store(CANCELLATION, &(struct handler){.function = action.function, .wants_info = true});
     action.function = handle;
