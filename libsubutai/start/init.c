@@ -107,6 +107,8 @@ static void want_switching(const struct sbt_engine *engine) {
     uint64_t wait = sbt_options.value[SBT_OPT_WAIT].u;
     if (wait == SBT_WAIT_ADAPTIVE || (wait == SBT_WAIT_AUTO && !engine->weighs_switching))
         return;
+    if (wait != SBT_WAIT_AUTO || sbt_options.given[SBT_OPT_DELEGATE])
+        sbt_log_may_say_in_tree();
     const char *why = engine->why_not_switched != NULL ? engine->why_not_switched(&sbt_options) : NULL;
     if (why != NULL) {
         char line[160] = "the engine ";

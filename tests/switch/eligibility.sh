@@ -68,6 +68,11 @@ run "$SUBUTAI" run --wait switch -- "$SUBUTAI" run --wait switch -- "$subject"
 n_lines "a command under the command" 1
 run "$SUBUTAI" compare --runs 2 --warmup 0 --engines glibc,direct:wait=switch -- "$subject"
 n_lines "all runs of a comparison are one tree" 1
+line='a filter of system calls'
+run "$SUBUTAI" run --wait switch -- "$SUBJECTS/switch-sandboxed"
+n_lines "processes that can make no file, forked by one that was served: one line" 1
+run "$SUBUTAI" run -- "$SUBJECTS/switch-sandboxed"
+check "and none if not asked for" is "$status $err" '0 '
 check "no file is left" is "$(left)" "$left_before"
 
 # Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.

@@ -38,6 +38,7 @@ struct entry {
 bool direct_delegates;
 static struct entry entries[ENTRIES_MOST];
 uint32_t direct_n_delegates;
+static const char *no_list;  /* the option's text, which is no list of names; NULL: it is one */
 static const char *left_out; /* the first name for which there was no room; NULL: there was */
 static bool all, by_site, unwinds, told;
 static uint32_t too_many, of_most; /* servers that were asked for, and how many may be; 0: no more than those */
@@ -53,6 +54,17 @@ static bool parse_server(const char *text, const char *end, uint32_t *server) {
         *server = *server * 10 + (uint32_t)(*c - '0');
     }
     return text < end && *server < sbt_switch_servers;
+}
+
+/* Is there a name between all commas, and before each server? */
+static bool is_list(const char *text) {
+    for (;; text++) {
+        if (*text == '@' || *text == ',' || *text == '\0')
+            return false;
+        text += strcspn(text, ",");
+        if (*text == '\0')
+            return true;
+    }
 }
 
 /* A word that is an answer of its own, of n bytes. */
@@ -131,6 +143,10 @@ static bool start_auto(const char *text) {
 void direct_delegate_start(const char *text, uint32_t n_servers) {
     if (text == NULL || strcmp(text, "none") == 0)
         return;
+    if (!is_list(text)) {
+        no_list = text;
+        return;
+    }
     if (n_servers > sbt_usable_cpus() || n_servers > SBT_SWITCH_SERVERS_MOST) {
         too_many = n_servers;
         of_most = sbt_usable_cpus() < SBT_SWITCH_SERVERS_MOST ? sbt_usable_cpus() : SBT_SWITCH_SERVERS_MOST;
@@ -166,6 +182,8 @@ static const char *name_of(const struct entry *e, char text[static 100]) {
 
 static void say_what_is_not(void) {
     char name[100], servers[DECIMAL_SIZE], most[DECIMAL_SIZE];
+    if (no_list != NULL)
+        sbt_log(1, "nothing is delegated: '", no_list, "' is no list of names with commas", NULL);
     if (too_many != 0)
         sbt_log(1, "nothing is delegated: ", decimal_of(servers, too_many),
                 of_most < SBT_SWITCH_SERVERS_MOST ? " servers are more than the CPUs, which are "
@@ -182,7 +200,8 @@ static void say_what_is_not(void) {
  */
 void direct_delegate_thread_enter(void) {
     static uint32_t n_calls;
-    if (SBT_LIKELY(direct_n_delegates + too_many == 0) || __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
+    if (SBT_LIKELY(direct_n_delegates + too_many == 0 && no_list == NULL) ||
+        __atomic_load_n(&n_calls, __ATOMIC_RELAXED) >= 2)
         return;
     uint32_t call = __atomic_fetch_add(&n_calls, 1, __ATOMIC_RELAXED);
     if (call == 0 && by_site)
