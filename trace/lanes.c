@@ -183,6 +183,8 @@ static void add_last_wait(struct lane *l, const struct sbt_trace_event *e) {
     struct sbt_trace_event wait = *e;
     wait.op = (uint8_t)sbt_trace_waits_in(e);
     run(l, e->at_ns);
+    if (wait.op == SBT_TRACE_COND_WAIT && l->n_held > 0) /* without the mutex, which it took last */
+        let_go(l, l->held[l->n_held - 1].object, e->at_ns);
     if (wait.op < SBT_TRACE_N_OPS &&
         (wait.op == SBT_TRACE_OUTSIDE_WAIT || wait.op == SBT_TRACE_THREAD_JOIN || wait.type != SBT_TRACE_NO_OBJECT))
         wait_for(l, &wait);

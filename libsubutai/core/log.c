@@ -79,8 +79,7 @@ void sbt_log_may_say_in_tree(void) {
     said = page < 0 && page > -4096 ? NULL : (uint8_t *)page;
 }
 
-/* Where there can be no file, in a sandbox for instance, each process is the first of those that were forked with it.
- */
+/* Where there can be no file, in a sandbox for instance, each process is the first of those that share its byte. */
 static bool is_first(void) {
     struct tree t;
     if (!read_tree(&t))

@@ -200,11 +200,13 @@ static void finish(void) {
 }
 
 /*
- * Another thread ends the trace, and this one is about to end the process: not before the trace is written. Each wait
- * in there has its patience. The ender itself comes here by a handler of its own fault.
+ * Another thread ends the trace, and this one is about to end the process: not before the trace is written, or the
+ * other has found that there is none. Each wait in there has its patience. The ender itself comes here when it calls
+ * _exit after the destructor.
  */
 static void await_end(uint32_t ender) {
     while (ender != (uint32_t)sbt_syscall0(SYS_gettid) && __atomic_load_n(&rec.ended, __ATOMIC_ACQUIRE) == 0 &&
+           __atomic_load_n(&rec.ender, __ATOMIC_RELAXED) == ender &&
            sbt_syscall3(SYS_tgkill, rec.process_id, ender, 0) != -ESRCH)
         sbt_pause_ns(LOOK_PAUSE_NS);
 }

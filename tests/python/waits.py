@@ -2,7 +2,8 @@
 """Waits, releases and timelines of subutai.load: against what stands in a made trace, and against every event of a
 recorded one.
 
-usage: waits.py MADE RECORDED EVEN        output: TAP. EVEN: a lock held from 1000 to 2000 ns of 10000.
+usage: waits.py MADE RECORDED EVEN IDLE        output: TAP. EVEN: a lock held from 1000 to 2000 ns of 10000. IDLE: the same,
+and from 2000 on a wait for a condition without end.
 """
 
 import sys
@@ -15,7 +16,7 @@ from points import done, point, raises
 import subutai
 from subutai import lanes
 
-MADE, RECORDED, EVEN = sys.argv[1:]
+MADE, RECORDED, EVEN, IDLE = sys.argv[1:]
 
 # ---- a made trace: waits.sh says what is in it ----
 made = subutai.load(MADE)
@@ -205,6 +206,12 @@ exact = lanes.read(even, [0], 10, [0], 10)
 point(
     exact.to_ns == 10000 and exact.layer[0, 0].tolist() == [0, lanes.HELD, 0, 0, 0, 0, 0, 0, 0, 0],
     f"what ends where a cell begins is not in it: {exact.layer[0, 0].tolist()}",
+)
+idle = lanes.read(subutai.load(IDLE), [0], 10, [0, 1], 10)
+point(
+    idle.layer[:, 0].tolist() == [[0, lanes.HELD] + [0] * 8, [0] * 2 + [lanes.WAITED] * 8]
+    and (idle.activity[0, 2:] == lanes.ACTIVITIES.index("cond")).all(),
+    f"a thread that still waits for a condition has not got the mutex: {idle.layer[:, 0].tolist()}",
 )
 one = lanes.read(recorded, [2], 10)
 several = lanes.read(recorded, recorded.threads["thread"].to_list(), 10)

@@ -10,7 +10,10 @@ subutai record -o all.sbt -- "$SUBJECT"
 check "a trace is recorded" is "$status" 0
 printf '0 %s\n' 'mutex_lock object=0 order=1 work=1000' 'mutex_unlock object=0 work=1000' 'thread_end work=8000' |
     "$WRITE_TRACE" even.sbt
-run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt even.sbt
+# A thread that still waits for a condition when the trace ends has given back its mutex.
+printf '0 %s\n' 'mutex_lock object=0 order=1 work=1000' 'thread_end object=1 type=2 size=10 work=1000 took=8000' |
+    "$WRITE_TRACE" idle.sbt
+run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt even.sbt idle.sbt
 points ""
 
 # ---- a profile: its calls are in its events and tallies together ----

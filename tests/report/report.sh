@@ -171,7 +171,7 @@ check "text: no table without a row" is "$(grep -c 'waited for which' <<<"$out")
 subutai record -o together.sbt --engine glibc -- "$DISEASE" alone-together
 subutai report together.sbt
 check "text: threads of which none waited: loops on own words are not seen" matches "$(tr "\n" " " <<<"$out")" \
-    "No thread waited for another one in a call that is recorded\\. A loop on the program.s own words"
+    "But for threads. ends, no thread waited for another one in a call that is recorded\\. A loop on the program.s own words"
 subutai report --text hot-lock.sbt idle-pool.sbt
 check "two files: a page each, and a table" matches "$out" \
     $'Advice.*----.*Advice.*\nfile .*\nhot-lock\.sbt .* hot-lock hot\nidle-pool\.sbt .* (idle work_there|off-cpu *)$'

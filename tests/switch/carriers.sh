@@ -11,6 +11,11 @@ if ((${#cpus[@]} < 2)); then
     exit 0
 fi
 
+# has_found N: the library has said that so many CPUs may be used, and no other number since.
+has_found() {
+    grep 'may be used' "$scratch/err" | tail -n 1 | grep -q ": $1\$"
+}
+
 # follows TEXT OPTION... -- N... : N CPUs are given, one number after the other, from the start on; $servers of them
 # are servers, and the library says $said at the end.
 follows() {
@@ -33,9 +38,7 @@ follows() {
         check "$text: before $n CPUs" matches "$line" "^next [0-9]+$"
         pid=${line#next }
         taskset -acp "$(IFS=,; echo "${cpus[*]:0:$n}")" "$pid" >/dev/null
-        until ((servers == 0)) || grep 'may be used' "$scratch/err" | tail -n 1 | grep -q ": $n\$"; do
-            sleep 0.1 # the number of workers is the same
-        done
+        ((servers == 0)) || comes has_found "$n" # the number of workers is the same
         echo go >&"${program[1]}"
     done
     read -r line <&"${program[0]}"

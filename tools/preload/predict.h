@@ -45,6 +45,7 @@ struct predict {
     const char *machine, *cores, *mesh, *sync, *sched, *timeline;
     uint32_t without;         /* enum sim_host_effect, or-ed */
     uint32_t memory_percent;  /* of the work */
+    uint32_t recorded_cores;  /* thousandths: see recorded.h; of the applications together */
     uint32_t n_servers;       /* of --sync delegate; 0: not given, so one, and none on a single core */
     uint32_t given;           /* a bit for each option of the command line */
     struct sim_config config; /* without what a run has of its own */

@@ -106,7 +106,7 @@ static void choose_host(const struct predict *p, const struct predict_run *run, 
         host->n_servers = p->n_servers;
     host->effects &= ~p->without;
     host->memory_share = 10 * p->memory_percent;
-    host->recorded_cores = recorded_cores(p);
+    host->recorded_cores = p->recorded_cores;
 }
 
 static struct sim *begin(struct watch *w, const struct predict_run *run, bool watched) {
@@ -243,6 +243,7 @@ void predict_simulate(struct predict *p) {
     struct watch w = {.p = p, .from_s = progress_now_s(), .terminal = isatty(STDERR_FILENO) && !p->progress};
     w.shown_s = w.from_s;
     survey(p);
+    p->recorded_cores = recorded_cores(p);
     count_events(&w);
     for (size_t i = 0; p->unfairness && i < p->n_files; i++)
         p->files[i].alone_ns = cmd_allocate(p->n_runs, sizeof(double));

@@ -123,8 +123,10 @@ static unsigned find_alike(const struct text *t, struct alike *rows, unsigned mo
             continue;
         while (at < n && rows[at].first != NULL && !is_alike(rows[at].first, u))
             at++;
-        if (at == n)
-            rows[n++] = (struct alike){n + 1 < most ? u : NULL, i, 0, u->since_ns, 0};
+        if (at == n) {
+            rows[n] = (struct alike){n + 1 < most ? u : NULL, i, 0, u->since_ns, 0};
+            n++;
+        }
         rows[at].n++;
         rows[at].ns += u->ns;
         rows[at].since_ns = u->since_ns < rows[at].since_ns ? u->since_ns : rows[at].since_ns;

@@ -156,8 +156,9 @@ static void own_words(const struct text *t) {
     if (waits == 0 && t->r->n_live > 2)
         text_paragraph(
             t->out, "",
-            "No thread waited for another one in a call that is recorded. A loop on the program's own words, "
-            "as in a spin lock of atomic operations, counts as work: perf record shows the place.");
+            "But for threads' ends, no thread waited for another one in a call that is recorded. A loop on the "
+            "program's own words, as in a spin lock of atomic operations, counts as work: perf record shows the "
+            "place.");
 }
 
 static char *gain_of(const struct text *t, const struct rep_advice *a) {
