@@ -25,6 +25,7 @@ static bool counts(const struct sim *sim) {
 void sim_owner_acquired(struct sim *sim, struct sim_thread *t, struct sim_object *m) {
     sim_owner_set(m, t);
     m->n_inside = 1;
+    t->n_held++;
     m->since = sim_now(sim);
     sim_core_hold(sim, t);
     if (sim->config.on_grant != NULL &&
@@ -80,6 +81,7 @@ void sim_owner_released(struct sim *sim, struct sim_object *m) {
         sim->config.on_release(sim->config.context, m->application, m->number, owner->number);
     sim_owner_set(m, NULL);
     m->n_inside = 0;
+    owner->n_held--;
     m->section_ns += ns;
     count_section(owner, ns);
     sim_core_unhold(sim, owner);

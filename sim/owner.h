@@ -33,7 +33,8 @@ void sim_owner_released(struct sim *sim, struct sim_object *mutex);
  * comes at most as many signals early as the mutex's threads have acquisitions in one wait each, which are two: one
  * before it and one behind it. Then each thread can have overtaken each other. A trace has places and not signals;
  * there are as many acquisitions to a signal as there were so far. Where threads wait by trylocks places say nothing:
- * each time that a thread looks is one.
+ * each time that a thread looks is one. And a thread that has another mutex asks at once: those that come before it may
+ * need that one first, and would wait for it for ever.
  *
  * The mutex's threads are those that have had it, and the one that asks. They are counted by their numbers modulo 64:
  * a bit stands for as many threads as share it in the mean.
@@ -57,7 +58,8 @@ static inline bool sim_owner_is_early(const struct sim *sim, const struct sim_th
         return false;
     if (sim->config.recorded_order)
         return true;
-    return mutex->guards && !mutex->polled && t->order > mutex->n_acquired + sim_owner_slack(t, mutex);
+    return mutex->guards && !mutex->polled && t->n_held == 0 &&
+           t->order > mutex->n_acquired + sim_owner_slack(t, mutex);
 }
 
 /* Does the thread want the read-write lock of its call for reading? */

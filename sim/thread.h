@@ -72,6 +72,7 @@ struct sim_thread {
     bool called;       /* it is inside a call */
     bool woken;        /* its last wait found no element in the hardware, so its next wait is software's */
     bool uncounted;    /* recorded order: this acquisition is not in the trace */
+    uint32_t n_held;   /* mutexes that it has */
     uint32_t number;   /* number in its application */
     uint32_t id;       /* number on the chip */
     uint64_t called_at, wait_from, shown_from;
