@@ -319,6 +319,7 @@ static bool has_cancellation(struct kernel_action *action) {
     return action->function != NULL && (uintptr_t)action->function != (uintptr_t)SIG_IGN;
 }
 
+/* If no thread can be created now, the next cancellation tries again. */
 void sbt_handlers_find_cancellation(void) {
     static uint32_t is_done; /* atomic; a forked child has the parent's handlers */
     struct kernel_action action;
@@ -326,16 +327,17 @@ void sbt_handlers_find_cancellation(void) {
         return;
     if (!has_cancellation(&action))
         let_install();
-    __atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
+    if (has_cancellation(&action))
+        __atomic_store_n(&is_done, 1, __ATOMIC_RELEASE);
 }
 
 void sbt_handlers_defer_cancellation(void) {
     static bool is_done;
     struct kernel_action action;
-    if (is_done)
+    if (is_done || !has_cancellation(&action))
         return;
     is_done = true;
-    if (!has_cancellation(&action) || action.function == handle)
+    if (action.function == handle)
         return;
     store(CANCELLATION, &(struct handler){.function = action.function, .wants_info = true});
     action.function = handle;

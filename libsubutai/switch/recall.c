@@ -26,7 +26,8 @@
 extern int __libc_allocate_rtsig(int high);
 
 static int reserved[2];
-static int signals[2]; /* index 1: the signal after which an interrupted system call fails; 0: not installed */
+static uint64_t ignored; /* at the start, of the highest two: by the parent */
+static int signals[2];   /* index 1: the signal after which an interrupted system call fails; 0: not installed */
 
 uint64_t sbt_recall_signals;
 
@@ -58,6 +59,15 @@ static void reserve(void) {
     sbt_mask_set(&mask);
 }
 
+void sbt_recall_begin(void) {
+    struct sigaction action;
+    for (int i = 0; i < 2; i++) {
+        int signal = sbt_real.__libc_current_sigrtmax() - i;
+        if (sbt_real.sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            ignored |= (uint64_t)1 << (signal - 1);
+    }
+}
+
 void sbt_recall_reserve(void) {
     struct sbt_lock *lock = &SBT_SWITCH->recall_lock;
     sbt_switch_lock(lock);
@@ -65,11 +75,17 @@ void sbt_recall_reserve(void) {
     sbt_switch_unlock(lock);
 }
 
+/* Has the program left the signal alone? */
+static bool is_free(int signal, const struct sigaction *action) {
+    return action->sa_handler == SIG_DFL || action->sa_sigaction == on_recall ||
+           (action->sa_handler == SIG_IGN && (ignored >> (signal - 1) & 1) != 0);
+}
+
 static bool install(int interrupts) {
     struct sigaction action = {.sa_sigaction = on_recall, .sa_flags = SA_SIGINFO | (interrupts ? 0 : SA_RESTART)}, old;
     int signal = reserved[interrupts];
-    if (signal <= 0 || sbt_real.sigaction(signal, NULL, &old) != 0 ||
-        (old.sa_handler != SIG_DFL && old.sa_sigaction != on_recall) || sbt_real.sigaction(signal, &action, NULL) != 0)
+    if (signal <= 0 || sbt_real.sigaction(signal, NULL, &old) != 0 || !is_free(signal, &old) ||
+        sbt_real.sigaction(signal, &action, NULL) != 0)
         return false;
     sbt_recall_signals |= (uint64_t)1 << (signal - 1);
     __atomic_store_n(&signals[interrupts], signal, __ATOMIC_RELEASE);

@@ -5,6 +5,10 @@
 
 #include "switch/fiber.h"
 
+/* At start-up: which signals does the process begin with ignored? The library may take those for itself all the same.
+ */
+void sbt_recall_begin(void);
+
 /* Install the handlers, before the first recall. False: no signals are left for them. */
 bool sbt_recall_start(void);
 

@@ -77,6 +77,7 @@ void sbt_switch_want(enum sbt_switch_want how) {
     /* a fiber may wait in a handler: the kernel sets the mask when the handler begins, and when it returns */
     sbt_handlers_entered = sbt_switch_mask_changed;
     sbt_handlers_returned = handler_returned;
+    sbt_recall_begin();
     if (how != SBT_SWITCH_IF_IT_PAYS) /* otherwise before the first recall, or before the program asks for SIGRTMAX */
         sbt_recall_reserve();
 }

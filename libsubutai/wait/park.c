@@ -7,6 +7,7 @@
 #include "core/priority.h"
 #include "core/probes.h"
 #include "core/thread.h"
+#include "os/cleanup.h"
 #include "os/futex.h"
 #include "switch/switch.h"
 #include "wait/wake_gap.h"
@@ -21,11 +22,17 @@ static void count_asleep(int n) {
         __atomic_fetch_add(&n_asleep, (uint32_t)n, __ATOMIC_SEQ_CST);
 }
 
-static void runnable_again(void *unused) {
-    (void)unused;
+/*
+ * A sleep has ended: by itself, by a cancellation, with the thread, or by a handler that leaves it by a jump
+ * (os/cleanup.h). The jump also leaves wait_exposed, and the type of cancellation that it has set.
+ */
+static void runnable_again(void *asleep) {
+    const struct _pthread_cleanup_buffer *buffer = asleep;
     sbt_runnable_add(1);
     count_asleep(-1);
     sbt_pin_release();
+    if (buffer->__canceltype == PTHREAD_CANCEL_DEFERRED)
+        pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
 }
 
 long sbt_wake(uint32_t *word, int n) {
@@ -65,11 +72,12 @@ void sbt_wait_yield(bool goes_on) {
  * region: a cancellation may strike between any two instructions here, and only a caller that stands at a call
  * instruction is sure to have its clean-up found by the unwinder.
  */
-static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    int type;
-    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline,
+                                     int *type) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, type);
     int r = sbt_futex_wait(word, expected, deadline);
-    pthread_setcanceltype(type, NULL);
+    pthread_setcanceltype(*type, NULL);
+    *type = PTHREAD_CANCEL_ASYNCHRONOUS; /* it is not to be restored any more */
     pthread_testcancel(); /* or the signal of a cancellation that has just been requested strikes when the thread has
                              returned */
     return r;
@@ -77,18 +85,20 @@ static SBT_NOINLINE int wait_exposed(uint32_t *word, uint32_t expected, const st
 
 /* Asleep in the kernel; a fiber at its home, where signals and cancellations reach it. */
 static int sleep_in_kernel(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline, bool cancelable) {
+    struct _pthread_cleanup_buffer asleep = {.__canceltype = PTHREAD_CANCEL_ASYNCHRONOUS}; /* nothing to restore */
     int r;
     sbt_cpus_look();
     sbt_pin_hold();
-    pthread_cleanup_push(runnable_again, NULL);
+    _pthread_cleanup_push(&asleep, runnable_again, &asleep);
     count_asleep(1);
     sbt_runnable_add(-1);
     SBT_PROBE1(sleep, word);
-    r = cancelable ? wait_exposed(word, expected, deadline) : sbt_futex_wait_frame(word, expected, deadline);
+    r = cancelable ? wait_exposed(word, expected, deadline, &asleep.__canceltype)
+                   : sbt_futex_wait_frame(word, expected, deadline);
     SBT_PROBE2(awake, word, r);
     if (SBT_UNLIKELY(sbt_wake_gap_on))
         sbt_wake_gap_woken(word);
-    pthread_cleanup_pop(1);
+    _pthread_cleanup_pop(&asleep, 1);
     if (r == 0)
         sbt_switch_note_wait();
     return r;

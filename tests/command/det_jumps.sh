@@ -270,4 +270,91 @@ END
 $CC -O1 -pthread reads.c -o reads
 within 20 "$SUBUTAI" run --engine det --log log -- ./reads
 check "a thread that has left a wait, and sleeps in the kernel, keeps no other waiting" is "$status $out" '0 r'
+
+# types WAIT: the main thread, which can be cancelled asynchronously, leaves that wait. Where it waits for the turn, another
+# thread has that and computes.
+cat >types.c <<'END'
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+static sigjmp_buf way_out;
+static sem_t sem;
+static pthread_barrier_t barrier;
+static int ends[2];
+static volatile sig_atomic_t has_jumped;
+static void jump(int signal) {
+    (void)signal;
+    siglongjmp(way_out, 1);
+}
+static void *computes(void *unused) {
+    while (!has_jumped)
+        ;
+    return unused;
+}
+static void wait_for(const char *what) {
+    char byte;
+    if (strcmp(what, "read") == 0)
+        while (read(ends[0], &byte, 1) != 1)
+            ;
+    else if (strcmp(what, "sem_wait") == 0)
+        sem_wait(&sem);
+    else if (strcmp(what, "turn") == 0)
+        for (;;)
+            sem_post(&sem);
+    else if (strcmp(what, "turn-for-poll") == 0)
+        while (poll(NULL, 0, 1) == 0)
+            ;
+    else /* barrier, and turn-for-barrier, which is an offer */
+        pthread_barrier_wait(&barrier);
+}
+int main(int n, char **words) {
+    struct sigaction action = {.sa_handler = jump};
+    struct itimerval soon = {.it_value = {.tv_usec = 30000}};
+    const int has_thread = n > 1 && strncmp(words[1], "turn", 4) == 0;
+    sigset_t alarm;
+    pthread_t thread;
+    int type, before;
+    sem_init(&sem, 0, 0);
+    pthread_barrier_init(&barrier, NULL, 100);
+    if (pipe(ends) != 0)
+        return 2;
+    sigaction(SIGALRM, &action, NULL);
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    if (has_thread) {
+        pthread_create(&thread, NULL, computes, NULL);
+        sched_yield(); /* the other thread begins, and has the turn next */
+    }
+    if (sigsetjmp(way_out, 0) == 0) {
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &before);
+        pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+        setitimer(ITIMER_REAL, &soon, NULL);
+        wait_for(words[1]);
+        return 1;
+    }
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    has_jumped = 1;
+    if (has_thread)
+        pthread_join(thread, NULL);
+    puts(type == PTHREAD_CANCEL_ASYNCHRONOUS ? "asynchronous" : "deferred");
+    return 0;
+}
+END
+$CC -O1 -pthread types.c -o types
+for what in read sem_wait barrier turn turn-for-poll turn-for-barrier; do
+    for wait in adaptive switch; do
+        within 20 "$SUBUTAI" run --engine det --wait $wait --log log -- ./types $what
+        echo "$status $out"
+    done >ends
+    out=$(cat ends)
+    check "$what is left by a jump: the type of cancellation is what it was" is "$(sort -u ends)" '0 asynchronous'
+done
 finish

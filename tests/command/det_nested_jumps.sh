@@ -17,7 +17,7 @@ static sigjmp_buf way_out;
 static sem_t sem;
 static pthread_barrier_t barrier;
 static pthread_t first;
-static atomic_int come, early;
+static atomic_int come, early, handled;
 static volatile sig_atomic_t may_jump;
 static void jump(int signal) {
     (void)signal;
@@ -31,13 +31,16 @@ static void wait_in_handler(int signal) {
         sem_wait(&sem);
     }
     may_jump = 0;
+    atomic_fetch_add(&handled, 1);
 }
 static void *comes_late(void *unused) {
     for (int i = 1; i <= ROUNDS; i++) {
         usleep(20000);
         pthread_kill(first, SIGUSR1);
-        usleep(20000);
-        pthread_kill(first, SIGUSR2);
+        do { /* the other signal's handler may not have begun to wait */
+            usleep(20000);
+            pthread_kill(first, SIGUSR2);
+        } while (atomic_load(&handled) < i);
         usleep(20000);
         atomic_store(&come, i);
         pthread_barrier_wait(&barrier);

@@ -97,7 +97,7 @@ for line in delegate.c:1 nosuch.c:7 delegate.c:x delegate.c: :7 delegate.c:42949
     undelegated "the source line '$line'" "not delegated: '$line': no source line is known while a program runs, .*" \
         --wait switch --delegate "$line"
 done
-for list in a,,b , @0 a, ,a; do
+for list in a,,b ',' @0 'a,' ,a; do
     undelegated "the list '$list'" "nothing is delegated: '$list' is no list of names with commas" --wait switch --delegate "$list"
 done
 undelegated 'an unknown server' "not delegated: 'hot@3': there is no server of that name" --wait switch --delegate hot@3

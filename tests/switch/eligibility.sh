@@ -75,6 +75,13 @@ run "$SUBUTAI" run -- "$SUBJECTS/switch-sandboxed"
 check "and none if not asked for" is "$status $err" '0 '
 check "no file is left" is "$(left)" "$left_before"
 
+# Signals that are ignored from the start, by the program's parent, are not the program's.
+# shellcheck disable=SC2016 # it is the inner shell's
+run bash -c 'trap "" SIGRTMAX SIGRTMAX-1; exec "$@"' bash "$SUBUTAI" run --verbose 2 --wait switch -- \
+    env SWITCHED=1 "$SUBJECTS/switch-recall" kill-read
+check "the highest signals are ignored from the start: switched" matches "$err" 'waiting by switching'
+check "and signals to threads arrive" is "$status" 0
+
 # Suites that are run with --wait switch: would one be refused, its results would be those of adaptive waiting.
 for program in $SWITCHED_SUITES; do
     run "$SUBUTAI" doctor "$program"

@@ -6,7 +6,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
-#include "os/cleanup.h"
+#include "engine/det/type.h"
 #include "switch/switch.h"
 
 void det_stand_aside(struct det_aside *aside) {
@@ -269,18 +269,21 @@ static void come_back_from_call(void) {
 }
 
 /* The call has ended by a jump, or with the thread. */
-static void left_call(void *unused) {
-    (void)unused;
+static void left_call(void *left) {
     sbt_handlers_hold();
     come_back_from_call();
     sbt_handlers_release();
+    det_type_left(left);
 }
 
 /* With the turn. A deferred handler may leave by a jump. */
-static void leave(struct _pthread_cleanup_buffer *left) {
+static void leave(struct _pthread_cleanup_buffer *left, struct _pthread_cleanup_buffer *kept) {
     det_depart();
     det_self.is_out = false; /* handlers' operations are guests': the thread is in a call */
-    _pthread_cleanup_push(left, left_call, NULL);
+    if (kept != NULL)
+        det_type_forget(kept);
+    left->__canceltype = kept != NULL ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED;
+    _pthread_cleanup_push(left, left_call, left);
     sbt_handlers_release();
 }
 
@@ -289,27 +292,39 @@ static void leave(struct _pthread_cleanup_buffer *left) {
  * asynchronous cancellation strikes in the call itself.
  */
 bool det_outside_begin(struct _pthread_cleanup_buffer *left) {
-    int type;
+    struct _pthread_cleanup_buffer kept;
     if (det_in_operation() || det_self.creates)
         return false;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    sbt_handlers_hold();
+    bool is_async = det_type_defer(&kept);
+    sbt_handlers_release();
     det_take(DET_LEAVE);
     bool leaves = !det_self.is_guest;
     if (leaves)
-        leave(left);
+        leave(left, is_async ? &kept : NULL);
     else
         det_pass();
-    pthread_setcanceltype(type, NULL);
+    if (SBT_LIKELY(!is_async))
+        return leaves;
+    if (leaves) {
+        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+        left->__canceltype = PTHREAD_CANCEL_DEFERRED; /* in the call the type is the program's */
+    } else {
+        det_type_restore(&kept);
+    }
     return leaves;
 }
 
 /* In a child that a handler has forked meanwhile there is nothing to come back to. */
 void det_outside_end(struct _pthread_cleanup_buffer *left) {
-    int type;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &left->__canceltype);
+    bool is_async = left->__canceltype == PTHREAD_CANCEL_ASYNCHRONOUS;
     sbt_handlers_hold();
     _pthread_cleanup_pop(left, 0);
+    if (SBT_UNLIKELY(is_async))
+        _pthread_cleanup_push(left, det_type_left, left);
     come_back_from_call();
     sbt_handlers_release();
-    pthread_setcanceltype(type, NULL);
+    if (SBT_UNLIKELY(is_async))
+        det_type_restore(left);
 }

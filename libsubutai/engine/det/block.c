@@ -4,7 +4,7 @@
 
 #include "core/handlers.h"
 #include "engine/det/det.h"
-#include "os/cleanup.h"
+#include "engine/det/type.h"
 #include "switch/switch.h"
 
 static bool is_enabled(void) {
@@ -106,12 +106,10 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
     const uint32_t number = det_self.number, generation = r->generation;
     struct det_aside aside;
-    struct _pthread_cleanup_buffer jumped;
-    int type;
+    struct _pthread_cleanup_buffer jumped, kept;
     if (wait->can_cancel && is_cancelled())
         return TURN_CANCELLED;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
-    bool is_async = SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS);
+    bool is_async = SBT_UNLIKELY(det_type_defer(&kept));
     bool can_cancel = (wait->can_cancel || is_async) && !det_self.is_exiting && is_enabled();
     uint64_t due = due_of(wait);
     uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
@@ -135,9 +133,9 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     _pthread_cleanup_pop(&jumped, 0);
     end_to_look(wait, had_handled);
     det_self.n_inner = n_inner;
-    if (!is_async || !has_it)
-        pthread_setcanceltype(type, NULL);
     if (!has_it) { /* in a child: it looks again */
+        if (is_async)
+            det_type_restore(&kept);
         det_take_slow();
         return TURN_WOKEN;
     }
@@ -145,15 +143,17 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (det_may_go_on(wait, number)) {
         det_go_on();
         if (is_async)
-            pthread_setcanceltype(type, NULL);
+            det_type_restore(&kept);
         return TURN_WOKEN;
     }
     enum turn_reason reason = (enum turn_reason)r->turn.thread[number].reason;
     resume(reason);
     if (is_async && reason == TURN_WOKEN && wait->tag != TURN_EXACT && is_cancelled())
         det_wake(key, 1); /* the thread is about to end: what it was woken for goes to another one */
-    if (is_async)
+    if (is_async) {
         det_be_asynchronous_again();
+        det_type_forget(&kept);
+    }
     if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
         det_sleep_off(wait->deadline);
     return reason;

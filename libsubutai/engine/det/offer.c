@@ -20,7 +20,7 @@
  */
 #include "core/object.h"
 #include "engine/det/hints.h"
-#include "os/cleanup.h"
+#include "engine/det/type.h"
 
 static struct det_offer *offer_of(uint32_t number) {
     return &det_round->thread[number].offer;
@@ -125,14 +125,14 @@ static void finish(bool is_here, uint32_t number) {
 }
 
 bool det_offer(enum det_op op, void *object, int *result) {
-    int type;
+    struct _pthread_cleanup_buffer kept;
     sbt_handlers_hold(); /* first: a handler may fork */
     if (!may_offer()) {
         sbt_handlers_release();
         return false;
     }
     uint32_t number = det_self.number;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    bool is_async = det_type_defer(&kept);
     bool is_made = make_offer(op, object), is_here = is_made && await(number);
     bool is_served = is_made && settle(is_here, number);
     if (is_served && is_here)
@@ -147,7 +147,8 @@ bool det_offer(enum det_op op, void *object, int *result) {
         __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
         sbt_handlers_release();
     }
-    pthread_setcanceltype(type, NULL);
+    if (SBT_UNLIKELY(is_async))
+        det_type_restore(&kept);
     return is_served;
 }
 

@@ -24,7 +24,7 @@
 #include "engine/det/hints.h"
 #include "engine/det/places.h"
 #include "engine/det/site.h"
-#include "os/cleanup.h"
+#include "engine/det/type.h"
 #include "os/memory.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
@@ -333,8 +333,8 @@ static void begin_round(void) {
 void det_take_slow(void) {
     const struct det_wait wait = {.deadline = NULL};
     struct turn_wait w;
-    int type;
-    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    struct _pthread_cleanup_buffer kept;
+    bool is_async = det_type_defer(&kept);
     if (SBT_UNLIKELY(det_round->is_timed))
         det_self.arrived_ns = sbt_now_ns();
     do {
@@ -346,8 +346,10 @@ void det_take_slow(void) {
             det_join_round();
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
     } while (!take_turn(&w));
-    if (SBT_UNLIKELY(type == PTHREAD_CANCEL_ASYNCHRONOUS))
+    if (SBT_UNLIKELY(is_async)) {
         det_be_asynchronous_again();
+        det_type_forget(&kept);
+    }
 }
 
 bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t generation) {

@@ -257,7 +257,7 @@ int det_cancel(pthread_t thread) {
     int result = sbt_real.pthread_cancel(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
     det_other(number);
-    if (number != TURN_NO_THREAD) {
+    if (number != TURN_NO_THREAD && turn_state_of(&r->turn, number) != TURN_ENDED) {
         r->n_cancelled += !r->thread[number].is_cancelled;
         r->thread[number].is_cancelled = r->is_watched = true;
         sbt_lock_take(&r->lock);
