@@ -15,11 +15,9 @@
  *
  * One limit: a function may take memory of its stack by alloca and leave it unfilled, with return addresses of earlier
  * calls in it. If two ways lead to it that end at the same place of the stack, because alloca took different sizes, and
- * the old addresses are those of the other way, the stack is taken for the other one. The frame pointer would tell
- * them apart only if the function calls the recorder itself, and each recorded call would pay for handing it down.
- *
- * A stack is unwound when the wait, or the call that ended it, is over. In a profile a wait looks for its stack among
- * the last ones before it begins: a thread that has just been woken finds little of them in its core's caches.
+ * the old addresses are those of the other way, the stack is taken for the other one. The frame pointer would tell some
+ * of these apart, where no function in between uses that register otherwise; each recorded call would have to hand it
+ * down.
  */
 #ifndef SBT_OBSERVE_STACK_H
 #define SBT_OBSERVE_STACK_H
