@@ -183,16 +183,10 @@ static inline bool may_wait(const struct rec_call *c) {
     return (waits >> c->event.op & 1) != 0;
 }
 
-/* Where stacks know the call from (stack.h). A call that is not on its function's frame is unwound each time. */
-static inline const void *stack_place(const struct rec_call *c) {
-    enum { NEAR = 65536 };
-    return (uintptr_t)c - rec_here() < NEAR ? c : NULL;
-}
-
 static inline void enter_profile(struct rec_call *c) {
     rec_profile_write_if_due(c->thread, c->begin_ns);
     if (SBT_UNLIKELY(rec.stack_min_ns != 0) && may_wait(c) && c->site != NULL)
-        c->event.stack = rec_stack_known(c->thread, stack_place(c), c->site);
+        c->event.stack = rec_stack_known(c->thread, c, c->site);
 }
 
 static inline void entered(struct rec_call *c) {
@@ -347,7 +341,7 @@ void rec_leave(struct rec_call *c, int result) {
     if (!wanted)
         c->event.stack = 0;
     else if (stack)
-        c->event.stack = rec_stack_take(t, stack_place(c), c->site);
+        c->event.stack = rec_stack_take(t, c, c->site);
     put(t, &c->event);
     leave(c, took, now, stack);
 }

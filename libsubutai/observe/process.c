@@ -172,8 +172,10 @@ static int join_observed(int (*call)(const struct join *), const struct join *j,
     int r;
     if (rec_enter(&c, SBT_TRACE_THREAD_JOIN, SBT_TRACE_NO_OBJECT, NULL, site))
         c.event.other = number_of(j->thread.posix);
-    if (c.thread != NULL && !c.nested)
+    if (c.thread != NULL && !c.nested && rec_busy_begin(c.thread)) { /* the end of the trace reads it */
         c.thread->call_waits.other = c.event.other;
+        rec_busy_end(c.thread);
+    }
     pthread_cleanup_push(dropped, &c);
     r = call(j);
     pthread_cleanup_pop(0);

@@ -2,25 +2,33 @@
 /* See stack.h. */
 #include "observe/stack.h"
 
+#include <elf.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "core/log.h"
+#include "os/initial.h"
 #include "os/unwind.h"
 
 /*
  * N_WAYS: stacks of a place, as of a call site in a function that a loop calls from so many lines. One of up to eight
  * frames is compared by what is in one cache line, and in the program's own stack.
  */
-enum { N_PLACES = 8, N_WAYS = 16, MAX_FRAMES = 48 };
+enum { N_PLACES = 8, N_WAYS = 16, MAX_FRAMES = 48, PAGE = 4096, OWN_STACK = 8 << 20 };
 _Static_assert((int)MAX_FRAMES <= (int)TRACE_MAX_STACK, "trace/format.h");
+
+/* Where in memory a return address is: words above the one before, the first above `at`. */
+struct frame {
+    uint16_t words, hash; /* hash: bits of the name of the stack up to here */
+};
 
 struct stack {
     uintptr_t at; /* as it was given to rec_stack_take; 0: free */
     uintptr_t site;
     uint64_t name;
     uint32_t number, n;
-    int32_t places[MAX_FRAMES]; /* where in memory the return addresses are: in words from `at` on */
+    struct frame frames[MAX_FRAMES];
 } __attribute__((aligned(64)));
 
 struct place {
@@ -30,6 +38,7 @@ struct place {
 
 struct rec_stacks {
     struct place places[N_PLACES];
+    uintptr_t end, begin; /* of what is known to be the thread's own stack; 0: not looked at yet */
 };
 
 /* ---- unwinding ---- */
@@ -40,15 +49,35 @@ struct walk {
     bool found; /* the site's frame; the ones before it are the recorder's */
     bool known; /* all places are */
     uint32_t n;
+    uint64_t name;                   /* of the frames until now */
+    uintptr_t last;                  /* the last place */
     uintptr_t addresses[MAX_FRAMES]; /* to which the frames return: call sites */
-    int32_t places[MAX_FRAMES];      /* as in struct stack */
+    struct frame frames[MAX_FRAMES]; /* as in struct stack */
 };
 
-/* False: `place` is not known, or on another stack, so far away. */
-static bool place_of(const struct walk *w, const uintptr_t *place, int32_t *words) {
-    int64_t distance = ((int64_t)(uintptr_t)place - (int64_t)w->at) / (int64_t)sizeof *place;
-    *words = (int32_t)distance;
-    return place != NULL && *words == distance && w->at % sizeof *place == 0;
+/* Stacks are known by a hash of their addresses, which is not an address of the program's: the top bit is set. */
+static inline uint64_t name_add(uint64_t hash, uintptr_t address) {
+    hash = (hash ^ address) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 29;
+}
+
+static inline uint64_t name_end(uint64_t hash) {
+    return hash | UINT64_C(1) << 63;
+}
+
+static inline uint16_t part_of(uint64_t hash) {
+    return (uint16_t)(hash >> 32);
+}
+
+/*
+ * False: `place` is not known, or not above the one before it by what can be noted. So what is remembered begins with
+ * an `at` below the site's frame, as a word of the recorder's own frames is, and thread-local data are not.
+ */
+static bool go_to(struct walk *w, uintptr_t place, uint16_t *words) {
+    uintptr_t bytes = place - w->last;
+    w->last = place;
+    *words = (uint16_t)(bytes / sizeof place);
+    return place != 0 && bytes != 0 && bytes % sizeof place == 0 && bytes / sizeof place <= UINT16_MAX;
 }
 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument) {
@@ -62,57 +91,82 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
         return _URC_END_OF_STACK;
     if (sbt_is_own_code(address)) /* the program does not know the frames that a thread's routine is called from */
         return _URC_NO_REASON;
-    bool known = place_of(w, sbt_unwind_place(context, address), &w->places[w->n]);
+    struct frame *frame = &w->frames[w->n];
+    bool known = go_to(w, (uintptr_t)sbt_unwind_place(context, address), &frame->words);
     w->known = w->known && known && interrupted == 0;
+    w->name = name_add(w->name, address);
+    frame->hash = part_of(w->name);
     w->addresses[w->n++] = address;
     return _URC_NO_REASON;
 }
 
 /* A site that no frame returns to was called by a jump: then it is the whole stack. */
 static void unwind(struct walk *w) {
-    w->known = true;
+    w->known = w->at % sizeof(uintptr_t) == 0;
+    w->last = w->at;
     _Unwind_Backtrace(step, w);
-    if (w->n > 0)
-        return;
-    w->addresses[0] = w->site;
-    w->n = 1;
-    w->known = false;
+    if (w->n == 0) {
+        w->addresses[0] = w->site;
+        w->n = 1;
+        w->name = name_add(0, w->site);
+        w->known = false;
+    }
+    w->name = name_end(w->name);
 }
 
-/* ---- names ---- */
+/* ---- what is remembered ---- */
 
-/* Stacks are known by a hash of their addresses, which is not an address of the program's: the top bit is set. */
-static inline uint64_t name_begin(uint32_t n) {
-    return n;
-}
-
-static inline uint64_t name_add(uint64_t hash, uintptr_t address) {
-    hash = (hash ^ address) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 29;
-}
-
-static inline uint64_t name_end(uint64_t hash) {
-    return hash | UINT64_C(1) << 63;
-}
-
-static uint64_t name_of(const struct walk *w) {
-    uint64_t hash = name_begin(w->n);
-    for (uint32_t i = 0; i < w->n; i++)
-        hash = name_add(hash, w->addresses[i]);
-    return name_end(hash);
+/* The kernel reads a set of signals there (otherwise EFAULT), and only then refuses what it is to do with it. */
+static bool is_readable(uintptr_t page) {
+    enum { NO_CHANGE = -1, SET_BYTES = 8 };
+    return sbt_syscall6(SYS_rt_sigprocmask, NO_CHANGE, (long)page, 0, SET_BYTES, 0, 0) == -EINVAL;
 }
 
 /*
- * The addresses that are in the stack's places now have the name that they had. The site is compared on its own: behind
- * another function of the recorder's the places may have what an earlier call has left there.
+ * Is the stack from `at` to `last` the thread's own, which is there as long as the thread is? That ends below the
+ * control block, and the first thread's below what the kernel has given the process. It goes down as far as memory can
+ * be read: below a thread's stack there is a page that cannot, and stacks of coroutines may be below that.
+ */
+static bool is_on_own_stack(const struct rec_thread *t, uintptr_t at, uintptr_t last) {
+    struct rec_stacks *s = t->stacks;
+    if (s->end == 0) {
+        s->end = t->tid == rec.process_id ? sbt_auxiliary(AT_RANDOM, 0) : (uintptr_t)__builtin_thread_pointer();
+        s->begin = s->end / PAGE * PAGE;
+    }
+    if (s->end - at >= OWN_STACK || last >= s->end)
+        return false;
+    while (at < s->begin && is_readable(s->begin - PAGE))
+        s->begin -= PAGE;
+    return at >= s->begin;
+}
+
+/*
+ * The addresses that are in the stack's places now have the name that they had. They are compared from the inside out,
+ * and no further than to the first that differs: what is behind that is not this stack's frame. The site is compared on
+ * its own: behind another function of the recorder's the places may have what an earlier call has left there.
  */
 static inline bool is_same(const struct stack *s, const uintptr_t *at, uintptr_t site) {
     if (s->at != (uintptr_t)at || s->site != site)
         return false;
-    uint64_t hash = name_begin(s->n);
-    for (uint32_t i = 0; i < s->n; i++)
-        hash = name_add(hash, at[s->places[i]]);
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        at += s->frames[i].words;
+        hash = name_add(hash, *at);
+        if (part_of(hash) != s->frames[i].hash)
+            return false;
+    }
     return name_end(hash) == s->name;
+}
+
+/* It takes the place of the one that has been there for longest. */
+static void remember(struct place *place, const struct walk *w, uint32_t number) {
+    struct stack *to = &place->ways[place->next++ % N_WAYS];
+    to->at = w->at;
+    to->site = w->site;
+    to->name = w->name;
+    to->number = number;
+    to->n = w->n;
+    memcpy(to->frames, w->frames, w->n * sizeof w->frames[0]);
 }
 
 /* ---- numbers ---- */
@@ -132,8 +186,8 @@ static void define(struct rec_thread *t, uint32_t number, const struct walk *w) 
         rec_flush(t);
 }
 
-static uint32_t number_of(struct rec_thread *t, uint64_t name, const struct walk *w) {
-    struct rec_node *node = rec_node_at(name);
+static uint32_t number_of(struct rec_thread *t, const struct walk *w) {
+    struct rec_node *node = rec_node_at(w->name);
     uint64_t signals;
     if (node == NULL)
         return 0;
@@ -164,19 +218,17 @@ static struct place *place_for(struct rec_stacks *stacks, uintptr_t at, uintptr_
     return &stacks->places[(at >> 4 ^ site) % N_PLACES];
 }
 
-/* The stack is not among the last ones. It is `to` from now on. */
-static SBT_NOINLINE uint32_t take_anew(struct rec_thread *t, uintptr_t at, uintptr_t site, struct stack *to) {
+/*
+ * The stack is not among the last ones. It is from now on, if all of it is the thread's own stack: another one may be
+ * unmapped when the next call comes from there, on a smaller one at the same address.
+ */
+static SBT_NOINLINE uint32_t take_anew(struct rec_thread *t, uintptr_t at, uintptr_t site) {
     struct walk w = {.at = at, .site = site};
-    to->at = 0;
     unwind(&w);
-    to->site = site;
-    to->name = name_of(&w);
-    to->number = number_of(t, to->name, &w);
-    to->n = w.n;
-    memcpy(to->places, w.places, w.n * sizeof w.places[0]);
-    if (to->number != 0 && w.known)
-        to->at = at;
-    return to->number;
+    uint32_t number = number_of(t, &w);
+    if (number != 0 && w.known && is_on_own_stack(t, at, w.last))
+        remember(place_for(t->stacks, at, site), &w, number);
+    return number;
 }
 
 static uint32_t number_in(const struct place *place, const void *at, uintptr_t site) {
@@ -188,8 +240,7 @@ static uint32_t number_in(const struct place *place, const void *at, uintptr_t s
 
 uint32_t rec_stack_known(const struct rec_thread *t, const void *at, const void *site) {
     uintptr_t from = (uintptr_t)site;
-    bool can_be = t->stacks != NULL && at != NULL;
-    return can_be ? number_in(place_for(t->stacks, (uintptr_t)at, from), at, from) : 0;
+    return t->stacks != NULL ? number_in(place_for(t->stacks, (uintptr_t)at, from), at, from) : 0;
 }
 
 SBT_NOINLINE uint32_t rec_stack_take(struct rec_thread *t, const void *at, const void *site) {
@@ -197,9 +248,8 @@ SBT_NOINLINE uint32_t rec_stack_take(struct rec_thread *t, const void *at, const
         t->stacks = rec_map(sizeof *t->stacks);
     if (t->stacks == NULL || site == NULL)
         return 0;
-    struct place *place = place_for(t->stacks, (uintptr_t)at, (uintptr_t)site);
     uint32_t number = rec_stack_known(t, at, site);
-    return number != 0 ? number : take_anew(t, (uintptr_t)at, (uintptr_t)site, &place->ways[place->next++ % N_WAYS]);
+    return number != 0 ? number : take_anew(t, (uintptr_t)at, (uintptr_t)site);
 }
 
 void rec_stack_forget(struct rec_thread *t) {

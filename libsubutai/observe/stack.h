@@ -10,10 +10,14 @@
  *
  * A frame takes some hundred nanoseconds. So a thread remembers its last stacks, with the places of the return
  * addresses in memory. If the same call site comes at the same depth, and all these places still hold the same
- * addresses (compared by their hash, which is also the stack's name), it is the same stack.
+ * addresses (compared by their hash, which is also the stack's name), it is the same stack. Stacks of coroutines, and
+ * of handlers that have their own, are unwound each time: they may be unmapped, and then their places must not be read.
  *
- * A stack is unwound when the wait, or the call that ended it, is over. In a profile a wait looks for its stack among
- * the last ones before it begins: a thread that has just been woken finds little of them in its core's caches.
+ * One limit: a function may take memory of its stack by alloca and leave it unfilled, with return addresses of earlier
+ * calls in it. If two ways lead to it that end at the same place of the stack, because alloca took different sizes, and
+ * the old addresses are those of the other way, the stack is taken for the other one. The frame pointer would tell some
+ * of these apart, where no function in between uses that register otherwise; each recorded call would have to hand it
+ * down.
  */
 #ifndef SBT_OBSERVE_STACK_H
 #define SBT_OBSERVE_STACK_H
@@ -26,8 +30,8 @@ enum { STACK_MIN_NS = 20000 };
 void rec_stack_start(void);
 /*
  * The number of the calling thread's stack from the call at `site` outwards; 0: there is no memory. The thread is busy.
- * `at`: a word of the caller's, which is at the same place of the stack whenever a call comes by the same way;
- * NULL: it has none.
+ * `at`: a word of the caller's. If that is on its frame, it is at the same place whenever a call comes by the same way.
+ * A stack is remembered by it if it is, and unwound each time if it is elsewhere, as thread-local.
  */
 uint32_t rec_stack_take(struct rec_thread *t, const void *at, const void *site);
 /* The same; 0 also if it is not one of the thread's last stacks. */

@@ -92,6 +92,13 @@ check "one call site, to which four ways lead in turns: its waits" possible t.sb
 check "each has the stack of its own way" is \
     "$(names cond_wait | sed 's/ main .*//' | sort | uniq -c | awk '{$1 = $1; print}' | paste -sd,)" \
     "10 nap by_left over_left deeper ways,10 nap by_left over_left ways,10 nap by_left under_left ways,10 nap by_right over_right ways"
+profile coroutines --record-stacks 1
+check "coroutines that wait at one place of a large stack, and of a small one: the program ends well" is "$status $err" "0 "
+# shellcheck disable=SC2086
+check "its waits" possible t.sbt $out
+check "each has its stack" is \
+    "$(names cond_wait | sed 's/ run_coroutines .*//' | sort | uniq -c | awk '{$1 = $1; print}' | paste -sd,)" \
+    "4 nap by_left over_left,8 nap sink on_it"
 profile counts --record-stacks 1
 # shellcheck disable=SC2086
 check "stacks of many waits at a time" possible t.sbt $out

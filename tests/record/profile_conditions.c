@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "lib/asleep.h"
@@ -182,4 +184,59 @@ void ways(void) {
         deeper();
     }
     printf("cond_wait:events=40\n");
+}
+
+/*
+ * A thread runs coroutines on stacks of their own, below its stack: two on a large one, and two on a small one that
+ * comes to the large one's beginning, with nothing mapped behind it. All wait at the same place.
+ */
+enum { LARGE = 256 << 10, SMALL = 64 << 10, WAITS_AT = 32 << 10 };
+
+static struct {
+    char *stack;
+    ucontext_t thread, coroutine;
+} run;
+
+__attribute__((noinline)) static void sink(void) {
+    char *here = __builtin_frame_address(0);
+    volatile char *taken = __builtin_alloca((size_t)(here - run.stack - WAITS_AT) & ~(size_t)15);
+    taken[0] = 1;
+    nap();
+    taken[0] = 2;
+}
+WAY(on_it, sink)
+
+static void run_coroutine(size_t bytes) {
+    SYS(mprotect(run.stack, bytes, PROT_READ | PROT_WRITE));
+    for (int i = 0; i < 2; i++) {
+        SYS(getcontext(&run.coroutine));
+        run.coroutine.uc_stack.ss_sp = run.stack;
+        run.coroutine.uc_stack.ss_size = bytes;
+        run.coroutine.uc_link = &run.thread;
+        makecontext(&run.coroutine, on_it, 0);
+        SYS(swapcontext(&run.thread, &run.coroutine));
+    }
+    SYS(mprotect(run.stack, bytes, PROT_NONE));
+}
+
+static void *run_coroutines(void *unused) {
+    run.stack = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(run.stack != MAP_FAILED);
+    over_left();
+    run_coroutine(LARGE);
+    run_coroutine(SMALL);
+    over_left();
+    return unused;
+}
+
+void coroutines(void) {
+    pthread_attr_t attr;
+    pthread_t thread;
+    OK(pthread_attr_init(&attr));
+    OK(pthread_attr_setstacksize(&attr, LARGE));
+    OK(pthread_create(&thread, &attr, run_coroutines, NULL));
+    OK(pthread_join(thread, NULL));
+    OK(pthread_attr_destroy(&attr));
+    run_coroutines(NULL);
+    printf("cond_wait:events=12\n");
 }

@@ -461,13 +461,11 @@ int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);
-    } all[] = {{"counts", counts},     {"many", many},       {"lives", lives},
-               {"handlers", handlers}, {"forks", forks},     {"threads", threads},
-               {"cancels", cancels},   {"killed", killed},   {"waits", waits},
-               {"beside", beside},     {"holds", holds},     {"ends", ends},
-               {"sites", sites},       {"gone", gone},       {"under_way", under_way},
-               {"signals", signals},   {"relocks", relocks}, {"reused", reused},
-               {"ways", ways}};
+    } all[] = {{"counts", counts},   {"many", many},       {"lives", lives},         {"handlers", handlers},
+               {"forks", forks},     {"threads", threads}, {"cancels", cancels},     {"killed", killed},
+               {"waits", waits},     {"beside", beside},   {"holds", holds},         {"ends", ends},
+               {"sites", sites},     {"gone", gone},       {"under_way", under_way}, {"signals", signals},
+               {"relocks", relocks}, {"reused", reused},   {"ways", ways},           {"coroutines", coroutines}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

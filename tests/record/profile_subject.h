@@ -7,5 +7,6 @@ void beside(void);
 void signals(void);
 void relocks(void);
 void ways(void);
+void coroutines(void);
 
 #endif
