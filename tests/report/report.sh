@@ -23,12 +23,12 @@ first() {
 }
 
 # settled CONDITION FILE DISEASE [OPTION...]: records and reports the program until CONDITION (words of the shell) holds,
-# five times at most. The runs are short. If the machine stalls, or others take it for a tenth of a second, another
+# twenty times at most. The runs are short. If the machine stalls, or others take it for a tenth of a second, another
 # cause is the largest in that run, and the report rightly says so.
 settled() {
     local condition=$1
     shift
-    for _ in 1 2 3 4 5; do
+    for _ in {1..20}; do
         ill "$@"
         # shellcheck disable=SC2086 # several words
         subutai report --json $report_options "$1"
