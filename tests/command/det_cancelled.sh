@@ -158,13 +158,17 @@ done
 
 if [ "$(uname -m)" = x86_64 ]; then
     $CC -O1 -D_GNU_SOURCE -pthread "$SOURCE_ROOT/tests/command/stepped_cancel.c" -o stepped
+    n_reached=0
     for wait in adaptive 'adaptive ./ignores' switch; do
         read -r wait ignores <<<"$wait"
         within 20 ${ignores:+"$ignores"} "$SUBUTAI" run --engine det --wait "$wait" --log log -- ./stepped 900
         echo "$status $(sort <<<"$out" | uniq -c)"
+        n_reached=$((n_reached + ${err:-0}))
     done >ends
     out=$(sort -u ends)
     check "cancelled at any instruction of an operation: one order" matches "$out" '^0 +180 1 [0-9a-f]+$'
+    check "it has stood at such instructions" test "$n_reached" -gt 0
+    note "$n_reached of 540"
 fi
 
 # A thread that has returned waits for the turn, to end, when it is cancelled.

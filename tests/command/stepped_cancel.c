@@ -2,9 +2,10 @@
 /*
  * A thread is cancelled asynchronously at any instruction of an operation, or of what comes before and behind it: by
  * single steps (x86-64). It stands there until it has been cancelled, and the signal of that is blocked until then.
- * Where it has the turn, or its wait is over in fewer steps, it is cancelled later: the order is the same. usage:
- * stepped-cancel STEPS For each STRIDE-th of so many steps it prints whether the thread was cancelled, and a sum of the
- * order.
+ * Where it has the turn, or its wait is over in fewer steps, it is cancelled later: the order is the same.
+ *
+ *   stepped-cancel STEPS     for each STRIDE-th of so many steps it prints whether the thread was cancelled, and a sum
+ * of the order; and at the end, as an error, in how many of them the thread stood
  */
 #include <pthread.h>
 #include <sched.h>
@@ -72,6 +73,7 @@ static void *operates(void *unused) {
 int main(int argc, char **argv) {
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
     long end = argc > 1 ? atol(argv[1]) : 0;
+    int n_reached = 0;
     memset(&action.sa_mask, 0xff, sizeof action.sa_mask); /* the C library's signals, too */
     sigaction(SIGTRAP, &action, NULL);
     sem_init(&sem, 0, 0);
@@ -84,6 +86,7 @@ int main(int argc, char **argv) {
         sched_yield();
         sched_yield();
         await(&reached, PATIENCE_US);
+        n_reached += reached;
         pthread_cancel(thread);
         cancelled = 1;
         add(9);
@@ -92,5 +95,6 @@ int main(int argc, char **argv) {
         pthread_join(thread, &result);
         printf("%d %llx\n", result == PTHREAD_CANCELED, (unsigned long long)sum);
     }
+    fprintf(stderr, "%d\n", n_reached);
     return 0;
 }

@@ -149,12 +149,12 @@ void relocks(void) {
 
 /* ---- stacks ---- */
 
-/* A wait that nothing ends but time: 200 us, at one call site. */
+/* A wait that nothing ends but time: 5 ms, at one call site; less if the thread loses its core before the call. */
 __attribute__((noinline)) static void nap(void) {
     struct timespec until;
     OK(pthread_mutex_lock(&pair.mutex));
     SYS(clock_gettime(CLOCK_REALTIME, &until));
-    until.tv_nsec += 200000;
+    until.tv_nsec += 5000000;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     CHECK_RC(pthread_cond_timedwait(&pair.cond, &pair.mutex, &until), ETIMEDOUT);
