@@ -59,13 +59,17 @@ static void reserve(void) {
     sbt_mask_set(&mask);
 }
 
+/* By system calls: the C library's function may be another library's, and that is not ready yet. */
 void sbt_recall_begin(void) {
-    struct sigaction action;
-    for (int i = 0; i < 2; i++) {
-        int signal = sbt_real.__libc_current_sigrtmax() - i;
-        if (sbt_real.sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+    enum { HIGHEST = 64, MASK_BYTES = 8 };
+    struct {
+        void (*handler)(int); /* what follows differs between machines, and none is longer than this */
+        unsigned long more[8];
+    } action;
+    for (int signal = HIGHEST - 1; signal <= HIGHEST; signal++)
+        if (sbt_syscall6(SYS_rt_sigaction, signal, 0, (long)&action, MASK_BYTES, 0, 0) == 0 &&
+            action.handler == SIG_IGN)
             ignored |= (uint64_t)1 << (signal - 1);
-    }
 }
 
 void sbt_recall_reserve(void) {

@@ -493,7 +493,6 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     sched_self = &root_self;
     sbt_real.pthread_create = create;
     sbt_real.sigaction = sigaction;
-    sbt_real.__libc_current_sigrtmax = __libc_current_sigrtmax;
     with_monitor = how->with_monitor != SCHED_ALONE;
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
     ready = paused = ended = 0;
