@@ -220,7 +220,7 @@ static void finish_once(void) {
         finish();
         __atomic_store_n(&rec.ended, 1, __ATOMIC_RELEASE); /* pairs with await_end */
     } else {
-        __atomic_store_n(&rec.ender, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&rec.ender, 0, __ATOMIC_RELEASE); /* pairs with the exchange above: the next one looks again */
     }
 }
 
