@@ -83,7 +83,7 @@ static bool go_to(struct walk *w, uintptr_t place, uint16_t *words) {
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument) {
     struct walk *w = argument;
     int interrupted; /* a signal handler returns there, from another stack perhaps, and that may be unmapped later */
-    uintptr_t address = _Unwind_GetIPInfo(context, &interrupted);
+    uintptr_t address = sbt_unwinder.ip_info(context, &interrupted);
     w->found = w->found || address == w->site;
     if (!w->found)
         return _URC_NO_REASON;
@@ -104,7 +104,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
 static void unwind(struct walk *w) {
     w->known = w->at % sizeof(uintptr_t) == 0;
     w->last = w->at;
-    _Unwind_Backtrace(step, w);
+    sbt_unwinder.backtrace(step, w);
     if (w->n == 0) {
         w->addresses[0] = w->site;
         w->n = 1;

@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-/* libgcc's, which has no header for it. */
-struct dwarf_eh_bases {
-    void *text, *data, *function;
-};
-extern const void *_Unwind_Find_FDE(void *address, struct dwarf_eh_bases *bases);
+#include "os/unwinder.h"
 
 enum {
     REGISTER_SP = 7, /* rsp, in DWARF's numbers for x86-64 */
@@ -261,7 +257,7 @@ bool sbt_cfa_in(const struct sbt_fde *fde, uintptr_t return_address, uint32_t *b
 bool sbt_cfa_at(uintptr_t return_address, uint32_t *bytes) {
 #if defined(__x86_64__)
     struct dwarf_eh_bases bases;
-    const struct sbt_fde fde = {.bytes = _Unwind_Find_FDE((void *)(return_address - 1), &bases)};
+    const struct sbt_fde fde = {.bytes = sbt_unwinder.find_fde((void *)(return_address - 1), &bases)};
     return fde.bytes != NULL &&
            sbt_cfa_in(&(struct sbt_fde){fde.bytes, (uintptr_t)bases.function}, return_address, bytes);
 #else

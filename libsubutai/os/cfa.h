@@ -21,7 +21,7 @@ struct sbt_fde {
 
 /*
  * From where the stack pointer is when the call at that return address is made, to the place of the return address of
- * the function that makes it: bytes. False: it is not fixed, or not known.
+ * the function that makes it: bytes. False: it is not fixed, or not known. The unwinder is loaded (os/unwinder.h).
  */
 bool sbt_cfa_at(uintptr_t return_address, uint32_t *bytes);
 /* The same, by that entry. Pure. */

@@ -177,6 +177,18 @@ sbt_function *sbt_elf_next(const char *name) {
     return NULL;
 }
 
+sbt_function *sbt_elf_global(const char *name) {
+    sbt_function *found = NULL;
+    for (const struct link_map *l = _r_debug.r_map; l != NULL && found == NULL; l = l->l_next) {
+        struct object o = {.bias = l->l_addr};
+        if (l->l_ld == NULL)
+            continue;
+        read_dynamic(&o, l->l_ld);
+        found = find(&o, name);
+    }
+    return found;
+}
+
 sbt_function *sbt_elf_own(const char *name) {
     Dl_info info;
     struct link_map *map = NULL;

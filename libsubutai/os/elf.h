@@ -29,6 +29,12 @@ bool sbt_elf_is_libcs(const char *name, const void *function);
  */
 sbt_function *sbt_elf_next(const char *name);
 
+/*
+ * The same, of the first object of all, as dlsym(RTLD_DEFAULT) finds it. At start-up only: the walk takes no lock, and
+ * an object that was loaded later may be unloaded meanwhile.
+ */
+sbt_function *sbt_elf_global(const char *name);
+
 /* A function that this library exports; NULL: it exports none of that name. */
 sbt_function *sbt_elf_own(const char *name);
 

@@ -20,7 +20,7 @@ uintptr_t sbt_find_own_code_bytes(void) {
 }
 
 bool sbt_unwind_start(void) {
-    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL)
+    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL || !sbt_unwinder_load())
         return false;
     sbt_own_code_bytes = sbt_find_own_code_bytes();
     return true;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <unwind.h>
 
+#include "os/unwinder.h"
+
 extern uintptr_t sbt_own_code_bytes; /* from where this library begins to the end of its code; 0: not started */
 
 /* The linker's name for where this library begins: with its ELF header. */
@@ -16,7 +18,10 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 /* What sbt_own_code_bytes is when started. Any time. */
 uintptr_t sbt_find_own_code_bytes(void);
 
-/* Once, before the others. False: the C library is too old (before 2.35): its look-ups of frames take locks. */
+/*
+ * Once, before the others. False: there is no libgcc_s.so.1, or the C library is too old (before 2.35): its look-ups of
+ * frames take locks. Loads the unwinder, so it may allocate and lock.
+ */
 bool sbt_unwind_start(void);
 
 /* Is it an address of this library's code? */
@@ -30,7 +35,7 @@ static inline bool sbt_is_own_code(uintptr_t address) {
  */
 static inline const uintptr_t *sbt_unwind_place(struct _Unwind_Context *context, uintptr_t address) {
 #if defined(__x86_64__)
-    const uintptr_t *place = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
+    const uintptr_t *place = (const uintptr_t *)sbt_unwinder.cfa(context) - 1;
     return *place == address ? place : NULL;
 #else
     (void)context;

@@ -33,6 +33,7 @@
 #include "os/objects.h"
 #include "os/program_time.h"
 #include "os/real.h"
+#include "os/unwinder.h"
 #include "switch/switch.h"
 #include "wait/park.h"
 #include "wait/parking_lot.h"
@@ -146,6 +147,7 @@ static void pass_on(void) {
 
 static void start(void) {
     char error[1024];
+    sbt_unwinder_start();
     /* First: a sanitizer that has not started yet does so inside the first string function that this calls. */
     const char *tool = sbt_init_sanitizer();
     if (tool != NULL)

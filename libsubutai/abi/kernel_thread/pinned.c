@@ -19,6 +19,7 @@
 #include "abi/abi.h"
 #include "core/priority.h"
 #include "os/mapped.h"
+#include "os/unwinder.h"
 #include "switch/switch.h"
 
 /*
@@ -283,6 +284,7 @@ SBT_EXPORT int pthread_cancel(pthread_t thread) {
     if (pthread_equal(thread, pthread_self()))
         sbt_pin_self(false);
     sbt_init();
+    (void)sbt_unwinder_load(); /* for our own clean-ups. Without one the C library ends the process, and says why */
     int r = sbt_engine.order != NULL ? sbt_engine.order->cancel(thread) : sbt_real.pthread_cancel(thread);
     if (r == 0)
         sbt_recall_thread(thread, SBT_RECALL_CANCEL);

@@ -31,7 +31,7 @@ static bool note_place(struct walk *w, const uintptr_t *place, uint32_t *words) 
 static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument) {
     struct walk *w = argument;
     struct det_way *way = w->way;
-    uintptr_t address = _Unwind_GetIP(context);
+    uintptr_t address = sbt_unwinder.ip(context);
     uint32_t words = 0;
     w->has_begun = w->has_begun || address == w->from;
     if (!w->has_begun)
@@ -67,7 +67,7 @@ bool det_site_unwinds(void) {
 /* Handlers of the program are deferred meanwhile: the caller is in an operation. */
 static void unwind(_Unwind_Trace_Fn visit, void *argument) {
     det_self.unwinds = true;
-    _Unwind_Backtrace(visit, argument);
+    sbt_unwinder.backtrace(visit, argument);
     det_self.unwinds = false;
 }
 
@@ -122,7 +122,7 @@ static bool is_end(uintptr_t address) {
 
 static _Unwind_Reason_Code step_chain(struct _Unwind_Context *context, void *argument) {
     struct chain_walk *w = argument;
-    uintptr_t address = _Unwind_GetIP(context);
+    uintptr_t address = sbt_unwinder.ip(context);
     if (w->is_there) {
         if (is_end(address)) {
             w->end = address;

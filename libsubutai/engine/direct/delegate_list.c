@@ -223,7 +223,7 @@ static uint32_t find(const struct sbt_mutex *mx, uintptr_t site) {
 }
 
 static _Unwind_Reason_Code note_program(struct _Unwind_Context *context, void *site) {
-    uintptr_t address = _Unwind_GetIP(context);
+    uintptr_t address = sbt_unwinder.ip(context);
     if (sbt_is_own_code(address))
         return _URC_NO_REASON;
     *(uintptr_t *)site = address;
@@ -233,7 +233,7 @@ static _Unwind_Reason_Code note_program(struct _Unwind_Context *context, void *s
 uint32_t direct_delegate_find(struct sbt_mutex *mx) {
     uintptr_t site = 0;
     if (unwinds)
-        _Unwind_Backtrace(note_program, &site);
+        sbt_unwinder.backtrace(note_program, &site);
     uint32_t found = find(mx, site);
     __atomic_store_n(&mx->delegated, found, __ATOMIC_RELAXED);
     return found;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "os/unwinder.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "os/arch.h"
+#include "os/elf.h"
+#include "os/real.h"
+
+struct sbt_unwinder sbt_unwinder;
+
+#define MEMBER(name, member)                                                                                           \
+    { name, offsetof(struct sbt_unwinder, member) }
+
+static const struct {
+    const char *name;
+    size_t at; /* where its pointer is in sbt_unwinder */
+} members[] = {
+    MEMBER("_Unwind_Resume", resume),       MEMBER("__gcc_personality_v0", personality),
+    MEMBER("_Unwind_Backtrace", backtrace), MEMBER("_Unwind_GetIP", ip),
+    MEMBER("_Unwind_GetIPInfo", ip_info),   MEMBER("_Unwind_GetCFA", cfa),
+    MEMBER("_Unwind_Find_FDE", find_fde),
+};
+enum { N_MEMBERS = sizeof members / sizeof *members };
+
+static void **pointer(unsigned i) {
+    return (void **)(void *)((char *)&sbt_unwinder + members[i].at);
+}
+
+void sbt_unwinder_start(void) {
+    for (unsigned i = 0; i < N_MEMBERS; i++) {
+        void *found = (void *)(uintptr_t)sbt_elf_global(members[i].name);
+        if (found == NULL && i == 0)
+            return; /* no unwinder at all, as in most programs of C: one look-up, and not seven */
+        __atomic_store_n(pointer(i), found, __ATOMIC_RELAXED);
+    }
+}
+
+/* Threads that come at the same time find the same. A name that is missing in an old libgcc is the same failure. */
+bool sbt_unwinder_load(void) {
+    typedef void *open_function(const char *file, int how);
+    open_function *open = NULL;
+    void *library = NULL;
+    for (unsigned i = 0; i < N_MEMBERS; i++) {
+        if (__atomic_load_n(pointer(i), __ATOMIC_RELAXED) != NULL)
+            continue;
+        if (open == NULL) {
+            open = (open_function *)sbt_elf_libc("dlopen"); /* ours looks for system calls in what is loaded */
+            library = open("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+        }
+        void *found = library != NULL ? sbt_real_dlsym()(library, members[i].name) : NULL;
+        if (found == NULL)
+            return false;
+        __atomic_store_n(pointer(i), found, __ATOMIC_RELAXED);
+    }
+    return true;
+}
