@@ -64,6 +64,8 @@ struct sbt_order {
 
     /* The engine itself calls pthread_once, through libgcc's unwinder. That is no operation. */
     bool (*unwinds)(void);
+    /* The library's constructor has loaded that unwinder. Operations may have been made before. */
+    void (*unwinder_loaded)(void);
     /* An operation that abi/ makes itself: turn_take, any turn_wait (waits for turn_wake), turn_pass. Blocks. */
     void (*turn_take)(void);
     void (*turn_wait)(const void *key);

@@ -206,8 +206,10 @@ void rec_stack_start(void) {
     struct walk first = {.n = 0};
     if (sbt_options.value[SBT_OPT_RECORD_STACKS].u == 0)
         return;
-    if (!sbt_unwind_start()) {
-        sbt_log(1, "no call stacks are recorded: they need glibc 2.35 or later", NULL);
+    sbt_unwind_want();
+    (void)sbt_unwind_construct(); /* this is a constructor */
+    if (!sbt_unwind_can()) {
+        sbt_log(1, "no call stacks are recorded: they need glibc 2.35 or later, and libgcc_s.so.1", NULL);
         return;
     }
     unwind(&first); /* libgcc makes its tables ready, here and not in a call of the program's */

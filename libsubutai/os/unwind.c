@@ -6,6 +6,7 @@
 #include <link.h>
 
 #include "os/real.h"
+#include "os/unwinder.h"
 
 uintptr_t sbt_own_code_bytes;
 
@@ -19,9 +20,24 @@ uintptr_t sbt_find_own_code_bytes(void) {
     return bytes;
 }
 
-bool sbt_unwind_start(void) {
-    if (!sbt_real_is_2_35() || sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") == NULL || !sbt_unwinder_load())
-        return false;
+/* The pointers of sbt_unwinder are stored before it is true. */
+bool sbt_unwind_is_ready;
+static bool is_wanted;
+
+static void begin(bool has_unwinder) {
     sbt_own_code_bytes = sbt_find_own_code_bytes();
-    return true;
+    __atomic_store_n(&sbt_unwind_is_ready, has_unwinder, __ATOMIC_RELEASE);
+}
+
+void sbt_unwind_want(void) {
+    is_wanted = sbt_real_is_2_35() && sbt_real_dlsym()(RTLD_DEFAULT, "_dl_find_object") != NULL;
+    if (is_wanted)
+        begin(sbt_unwinder_is_whole());
+}
+
+bool sbt_unwind_construct(void) {
+    if (!is_wanted || sbt_unwind_can())
+        return false;
+    begin(sbt_unwinder_load());
+    return sbt_unwind_can();
 }

@@ -19,10 +19,19 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 uintptr_t sbt_find_own_code_bytes(void);
 
 /*
- * Once, before the others. False: there is no libgcc_s.so.1, or the C library is too old (before 2.35): its look-ups of
- * frames take locks. Loads the unwinder, so it may allocate and lock.
+ * At start-up: stacks are to be unwound. That may be inside malloc, so an unwinder that the process has not begun with
+ * is loaded by the library's constructor, which calls the second. Stacks before that are not known.
  */
-bool sbt_unwind_start(void);
+void sbt_unwind_want(void);
+bool sbt_unwind_construct(void); /* true: it has loaded one */
+/*
+ * Can stacks be unwound? Never, if none are wanted, without libgcc_s.so.1, or if the C library is too old
+ * (before 2.35): its look-ups of frames take locks. Any time.
+ */
+static inline bool sbt_unwind_can(void) {
+    extern bool sbt_unwind_is_ready;
+    return __atomic_load_n(&sbt_unwind_is_ready, __ATOMIC_ACQUIRE);
+}
 
 /* Is it an address of this library's code? */
 static inline bool sbt_is_own_code(uintptr_t address) {

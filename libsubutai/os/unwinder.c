@@ -37,6 +37,13 @@ void sbt_unwinder_start(void) {
     }
 }
 
+bool sbt_unwinder_is_whole(void) {
+    bool is_whole = true;
+    for (unsigned i = 0; i < N_MEMBERS; i++)
+        is_whole = is_whole && __atomic_load_n(pointer(i), __ATOMIC_RELAXED) != NULL;
+    return is_whole;
+}
+
 /* Threads that come at the same time find the same. A name that is missing in an old libgcc is the same failure. */
 bool sbt_unwinder_load(void) {
     typedef void *open_function(const char *file, int how);

@@ -20,7 +20,7 @@ struct dwarf_eh_bases {
     void *text, *data, *function;
 };
 
-/* NULL before sbt_unwinder_load has returned true. */
+/* NULL until sbt_unwinder_is_whole, or sbt_unwinder_load has returned true. */
 struct sbt_unwinder {
     _Unwind_Reason_Code (*backtrace)(_Unwind_Trace_Fn visit, void *argument);
     uintptr_t (*ip)(struct _Unwind_Context *context);
@@ -35,6 +35,7 @@ extern struct sbt_unwinder sbt_unwinder;
 
 /* At start-up: takes what the process has begun with. Allocates and locks nothing. */
 void sbt_unwinder_start(void);
+bool sbt_unwinder_is_whole(void);
 /*
  * Loads what is missing, as the C library does for its first cancellation. False: there is no libgcc_s.so.1. May
  * allocate, and wait for the dynamic linker's lock. Any number of times, in any thread.

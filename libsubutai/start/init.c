@@ -33,6 +33,7 @@
 #include "os/objects.h"
 #include "os/program_time.h"
 #include "os/real.h"
+#include "os/unwind.h"
 #include "os/unwinder.h"
 #include "switch/switch.h"
 #include "wait/park.h"
@@ -263,6 +264,8 @@ void sbt_process_leaves(void) {
 
 __attribute__((constructor)) static void construct(void) {
     sbt_init();
+    if (sbt_unwind_construct() && sbt_engine.order != NULL)
+        sbt_engine.order->unwinder_loaded();
     if (sbt_engine.order != NULL)
         at_quick_exit(sbt_process_leaves);
     pthread_atfork(fork_prepare, fork_parent, fork_child);

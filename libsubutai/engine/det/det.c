@@ -49,6 +49,15 @@ static void once_wake(const void *key) {
     det_wake(key, UINT32_MAX);
 }
 
+/* Where the process has made operations before, as in an allocator's start, the first of them could not warm it. */
+static void unwinder_loaded(void) {
+    if (det_round->generation == 0)
+        return;
+    det_take(DET_ONCE);
+    det_site_warm();
+    det_pass();
+}
+
 /* The turn is kept, and handlers are deferred, until the fork has been made. */
 static void fork_begin(void) {
     det_take(DET_FORK);
@@ -170,6 +179,7 @@ static const struct sbt_order order = {
     .detach = det_detach,
     .cancel = det_cancel,
     .unwinds = det_site_unwinds,
+    .unwinder_loaded = unwinder_loaded,
     .turn_take = once_begin,
     .turn_wait = once_wait,
     .turn_wake = once_wake,

@@ -11,8 +11,6 @@
 #include "os/mapped.h"
 #include "os/unwind.h"
 
-static bool is_started; /* otherwise there are no sites */
-
 struct walk {
     const uintptr_t *frame, *last; /* the caller's; the last place, from there on */
     uintptr_t from, site;          /* the return address of `frame`; what is looked for */
@@ -51,7 +49,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *argument)
 }
 
 void det_site_start(void) {
-    is_started = sbt_unwind_start();
+    sbt_unwind_want();
 }
 
 static _Unwind_Reason_Code stop(struct _Unwind_Context *context, void *argument) {
@@ -72,7 +70,7 @@ static void unwind(_Unwind_Trace_Fn visit, void *argument) {
 }
 
 void det_site_warm(void) {
-    if (is_started)
+    if (sbt_unwind_can())
         unwind(stop, NULL);
 }
 
@@ -94,7 +92,7 @@ struct det_call det_site(struct det_site_ways *ways, const uintptr_t *frame) {
     struct det_way found = {.n = 0};
     struct walk w = {.frame = frame, .last = frame, .from = frame[1], .way = &found, .is_fixed = true};
     struct det_way *place = ways->ways[(frame[1] >> 2) % DET_WAY_PLACES];
-    if (!is_started)
+    if (!sbt_unwind_can())
         return (struct det_call){0};
     for (uint32_t i = 0; i < DET_WAYS; i++)
         if (is_there(&place[i], frame))

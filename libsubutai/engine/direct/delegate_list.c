@@ -40,7 +40,7 @@ static struct entry entries[ENTRIES_MOST];
 uint32_t direct_n_delegates;
 static const char *no_list;  /* the option's text, which is no list of names; NULL: it is one */
 static const char *left_out; /* the first name for which there was no room; NULL: there was */
-static bool all, by_site, unwinds, told;
+static bool all, by_site, told;
 static uint32_t too_many, of_most; /* servers that were asked for, and how many may be; 0: no more than those */
 
 /* ---- the option ---- */
@@ -205,7 +205,7 @@ void direct_delegate_thread_enter(void) {
         return;
     uint32_t call = __atomic_fetch_add(&n_calls, 1, __ATOMIC_RELAXED);
     if (call == 0 && by_site)
-        unwinds = sbt_unwind_start();
+        sbt_unwind_want();
     if (call == 1)
         say_what_is_not();
     told = told || call == 1;
@@ -232,7 +232,7 @@ static _Unwind_Reason_Code note_program(struct _Unwind_Context *context, void *s
 
 uint32_t direct_delegate_find(struct sbt_mutex *mx) {
     uintptr_t site = 0;
-    if (unwinds)
+    if (sbt_unwind_can())
         sbt_unwinder.backtrace(note_program, &site);
     uint32_t found = find(mx, site);
     __atomic_store_n(&mx->delegated, found, __ATOMIC_RELAXED);
