@@ -2,8 +2,8 @@
 /*
  * Look-up of symbols. It goes by the GNU hash table, as in the dynamic linker. A vDSO may have only the older table, of
  * which only the number of symbols is used. Format: the ELF specification, "Symbol Table" and "Hash Table". The GNU
- * table is specified only by its implementations: a header of 4 words, a Bloom filter, buckets, chains; the last hash
- * of a chain has its low bit set.
+ * table is specified only by its implementations: a header of 4 words, a Bloom filter of which a name has two bits in
+ * one word, buckets, chains; the last hash of a chain has its low bit set.
  */
 #include "os/elf.h"
 
@@ -53,6 +53,7 @@ static sbt_function *address_of(const struct object *o, uint32_t i) {
 /* What is looked for: a function by its name, in its default version; or in any version, if it is at that address. */
 struct wanted {
     const char *name;
+    uint32_t hash;
     sbt_function *address; /* NULL: wherever it is */
 };
 
@@ -83,8 +84,13 @@ static uint32_t gnu_hash(const char *name) {
 
 /* The symbol's index; 0: there is none. */
 static uint32_t find_gnu(const struct object *o, const struct wanted *w) {
-    const uint32_t *t = o->gnu_hash, n_buckets = t[0], first = t[1], n_filter = t[2], hash = gnu_hash(w->name);
-    const uint32_t *buckets = t + 4 + n_filter * (sizeof(ElfW(Addr)) / sizeof *t), *chains = buckets + n_buckets;
+    enum { WORD_BITS = 8 * sizeof(ElfW(Addr)) };
+    const uint32_t *t = o->gnu_hash, n_buckets = t[0], first = t[1], n_filter = t[2], shift = t[3], hash = w->hash;
+    const ElfW(Addr) *filter = (const void *)(t + 4);
+    const uint32_t *buckets = (const void *)(filter + n_filter), *chains = buckets + n_buckets;
+    ElfW(Addr) word = n_filter > 0 ? filter[hash / WORD_BITS % n_filter] : 0;
+    if ((word >> hash % WORD_BITS & word >> (hash >> shift) % WORD_BITS & 1) == 0)
+        return 0;
     uint32_t i = n_buckets > 0 ? buckets[hash % n_buckets] : 0;
     if (i < first)
         return 0;
@@ -114,7 +120,7 @@ static sbt_function *find_wanted(const struct object *o, const struct wanted *w)
 }
 
 static sbt_function *find(const struct object *o, const char *name) {
-    return find_wanted(o, &(struct wanted){.name = name});
+    return find_wanted(o, &(struct wanted){.name = name, .hash = gnu_hash(name)});
 }
 
 sbt_function *sbt_elf_vdso(const char *name) {
@@ -138,13 +144,17 @@ sbt_function *sbt_elf_vdso(const char *name) {
 }
 
 /* The C library is the object that has this very gnu_get_libc_version. */
+static bool is_libc(const struct object *o) {
+    return find(o, "gnu_get_libc_version") == (sbt_function *)(uintptr_t)gnu_get_libc_version;
+}
+
 static struct object libc(void) {
     for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
         struct object o = {.bias = l->l_addr};
         if (l->l_ld == NULL)
             continue;
         read_dynamic(&o, l->l_ld);
-        if (find(&o, "gnu_get_libc_version") == (sbt_function *)(uintptr_t)gnu_get_libc_version)
+        if (is_libc(&o))
             return o;
     }
     return (struct object){0};
@@ -158,23 +168,63 @@ sbt_function *sbt_elf_libc(const char *name) {
 bool sbt_elf_is_libcs(const char *name, const void *function) {
     struct object o = libc();
     return function != NULL &&
-           find_wanted(&o, &(struct wanted){.name = name, .address = (sbt_function *)(uintptr_t)function}) != NULL;
+           find_wanted(&o, &(struct wanted){.name = name,
+                                            .hash = gnu_hash(name),
+                                            .address = (sbt_function *)(uintptr_t)function}) != NULL;
 }
 
-/* What stands before the C library is never unloaded, so the walk needs no lock. _DYNAMIC is this library's own. */
-sbt_function *sbt_elf_next(const char *name) {
-    bool is_behind = false;
-    for (const struct link_map *l = _r_debug.r_map; l != NULL; l = l->l_next) {
-        struct object o = {.bias = l->l_addr};
-        if (is_behind && l->l_ld != NULL) {
-            read_dynamic(&o, l->l_ld);
-            sbt_function *found = find(&o, name);
-            if (found != NULL)
-                return found;
-        }
-        is_behind = is_behind || l->l_ld == _DYNAMIC;
+/*
+ * The objects from the one behind this library to the C library: start-up looks up some 140 functions, and reads the
+ * tables of each object once. They are never unloaded.
+ */
+enum { MAX_BEHIND = 256 };
+static struct object behind[MAX_BEHIND];
+static uint32_t n_behind;             /* 0: before start-up, or there are too many */
+static const struct link_map *beyond; /* the first that is not in it */
+
+static const struct link_map *own_map(void) {
+    const struct link_map *l = _r_debug.r_map;
+    while (l != NULL && l->l_ld != _DYNAMIC) /* this library's own */
+        l = l->l_next;
+    return l;
+}
+
+void sbt_elf_start(void) {
+    const struct link_map *l = own_map();
+    uint32_t n = 0;
+    for (l = l != NULL ? l->l_next : NULL; l != NULL && n < MAX_BEHIND; l = l->l_next) {
+        behind[n] = (struct object){.bias = l->l_addr};
+        if (l->l_ld == NULL)
+            continue;
+        read_dynamic(&behind[n], l->l_ld);
+        if (!is_libc(&behind[n++]))
+            continue;
+        beyond = l->l_next;
+        __atomic_store_n(&n_behind, n, __ATOMIC_RELEASE);
+        return;
     }
-    return NULL;
+}
+
+sbt_function *sbt_elf_next(const char *name) {
+    const struct wanted w = {.name = name, .hash = gnu_hash(name)};
+    const uint32_t n = __atomic_load_n(&n_behind, __ATOMIC_ACQUIRE);
+    sbt_function *found = NULL;
+    for (uint32_t i = 0; i < n && found == NULL; i++)
+        found = find_wanted(&behind[i], &w);
+    if (found != NULL)
+        return found;
+    const struct link_map *own = n == 0 ? own_map() : NULL;
+    for (const struct link_map *l = n > 0         ? beyond
+                                    : own != NULL ? own->l_next
+                                                  : NULL;
+         l != NULL && found == NULL; l = l->l_next) {
+        struct object o = {.bias = l->l_addr};
+        if (l->l_ld == NULL)
+            continue;
+        read_dynamic(&o, l->l_ld);
+        found = find_wanted(&o, &w);
+    }
+    return found;
 }
 
 sbt_function *sbt_elf_global(const char *name) {

@@ -23,6 +23,8 @@ sbt_function *sbt_elf_libc(const char *name);
  */
 bool sbt_elf_is_libcs(const char *name, const void *function);
 
+/* At start-up, for quicker look-ups by sbt_elf_next: the tables of the objects behind this library. */
+void sbt_elf_start(void);
 /*
  * The function of that name of the first object behind this library, in its default version, as dlsym(RTLD_NEXT) finds
  * it; NULL: there is none. The dynamic linker is not asked: no lock is taken, and dlerror's message stays.

@@ -36,25 +36,15 @@ sbt_dlvsym_function *sbt_real_dlvsym(void) {
     return f;
 }
 
-/*
- * A function of conditions. On x86-64 the C library has two versions of each. Before 2.36 a look-up without a version
- * returned the old version, for objects with the layout of 2002. A function of another preloaded library is found only
- * without a version, unless that library gives it the C library's.
- */
-static void *cond_lookup(const char *name) {
-    void *found = sbt_real_dlsym()(RTLD_NEXT, name);
-#if defined(__x86_64__)
-    if (sbt_elf_is_libcs(name, found))
-        found = sbt_real_dlvsym()(RTLD_NEXT, name, "GLIBC_2.3.2");
-#endif
-    return found;
-}
-
 static void *plain_lookup(const char *name) {
     return sbt_real_dlsym()(RTLD_NEXT, name);
 }
 
 /*
+ * On x86-64 the C library has two versions of the functions of conditions, and before 2.36 the dynamic linker finds the
+ * old one by a look-up without a version, for objects with the layout of 2002. The default version is the new one. A
+ * function of another preloaded library has no version, or the C library's.
+ *
  * Called late, by any call of the program's: between dlopen and dlerror, in a handler that has interrupted the dynamic
  * linker, or in a thread that a module's constructor waits for, under the dynamic linker's lock. So the dynamic linker
  * is asked only for what is no plain function.
@@ -67,16 +57,14 @@ void *sbt_real_lookup(const char *name) {
 struct real_function {
     const char *name;
     size_t at; /* where its pointer is in sbt_real */
-    void *(*lookup)(const char *name);
 };
 
-#define PLAIN(result, name, parameters) {#name, offsetof(struct sbt_real, name), plain_lookup},
-#define COND(result, name, parameters) {#name, offsetof(struct sbt_real, name), cond_lookup},
+#define ROW(result, name, parameters) {#name, offsetof(struct sbt_real, name)},
 
 /* The first that is missing; NULL: none. */
 static const char *find(const struct real_function *functions, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        void *found = functions[i].lookup(functions[i].name);
+        void *found = sbt_real_lookup(functions[i].name);
         if (found == NULL)
             return functions[i].name;
         *(void **)(void *)((char *)&sbt_real + functions[i].at) = found; /* POSIX: a function's address fits */
@@ -85,10 +73,10 @@ static const char *find(const struct real_function *functions, size_t n) {
 }
 
 const char *sbt_real_start(void) {
-    static const struct real_function all[] = {
-        SBT_REAL_FUNCTIONS(PLAIN) SBT_REAL_COND_FUNCTIONS(COND) SBT_REAL_COND_CLOCK_FUNCTIONS(PLAIN)
-            SBT_REAL_KERNEL_THREAD_FUNCTIONS(PLAIN) SBT_REAL_CPU_TIME_FUNCTIONS(PLAIN)};
-    static const struct real_function from_2_35[] = {SBT_REAL_NEW_FUNCTIONS(PLAIN)};
+    sbt_elf_start();
+    static const struct real_function all[] = {SBT_REAL_FUNCTIONS(ROW) SBT_REAL_COND_FUNCTIONS(
+        ROW) SBT_REAL_COND_CLOCK_FUNCTIONS(ROW) SBT_REAL_KERNEL_THREAD_FUNCTIONS(ROW) SBT_REAL_CPU_TIME_FUNCTIONS(ROW)};
+    static const struct real_function from_2_35[] = {SBT_REAL_NEW_FUNCTIONS(ROW)};
     const char *missing = find(all, sizeof all / sizeof *all);
     if (missing == NULL && sbt_real_is_2_35())
         missing = find(from_2_35, sizeof from_2_35 / sizeof *from_2_35);
