@@ -132,9 +132,23 @@ static void posts(int signal) {
     sem_post(&sem);
 }
 
+/* It has made an operation, and sleeps without one. */
 static void posts_late(int signal) {
     (void)signal;
-    sleep_awhile();
+    sem_trywait(&sem);
+    syscall(SYS_nanosleep, &(struct timespec){0, WHILE_US * 1000L}, NULL);
+    sem_post(&sem);
+}
+
+static void computes(void) {
+    const clock_t end = clock() + WHILE_US;
+    while (clock() < end)
+        ;
+}
+
+static void computes_then_posts(int signal) {
+    (void)signal;
+    computes();
     sem_post(&sem);
 }
 
@@ -160,11 +174,33 @@ static void alarmed(void) {
     wait_for_sem();
 }
 
-/* The handler runs in the place of a blocked thread. */
-static void handled(void) {
-    handle(SIGALRM, posts_late);
+static void *waits_later(void *unused) {
+    sem_t never_posted;
+    sem_init(&never_posted, 0, 0);
+    usleep(100000);
+    sem_wait(&never_posted);
+    return unused;
+}
+
+/* The handler runs in the place of a blocked thread, and another thread blocks meanwhile. */
+static void handle_alarm(void (*handler)(int)) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGALRM);
+    handle(SIGALRM, handler);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    start(waits_later);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     set_alarm(20000);
     wait_for_sem();
+}
+
+static void handled(void) {
+    handle_alarm(posts_late);
+}
+
+static void handled_long(void) {
+    handle_alarm(computes_then_posts);
 }
 
 static void make_timer(struct sigevent *event) {
@@ -260,12 +296,6 @@ static void waits_in_time(void) {
     sem_timedwait(&never_posted, &at);
 }
 
-static void computes(void) {
-    const clock_t end = clock() + WHILE_US;
-    while (clock() < end)
-        ;
-}
-
 static const struct {
     const char *name;
     void (*deadlock)(void), (*alone)(void), (*outside)(void);
@@ -289,6 +319,7 @@ static const struct {
     {"timedwait", NULL, NULL, waits_in_time},
     {"sleep", NULL, NULL, sleep_awhile},
     {"computes", NULL, NULL, computes},
+    {"handled_long", NULL, handled_long, NULL},
 };
 
 int main(int argc, char **argv) {

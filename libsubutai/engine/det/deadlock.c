@@ -87,23 +87,27 @@ uint64_t det_stuck_ns(unsigned n_looks) {
 
 /* ---- what could end it ---- */
 
-/* A blocked thread's, or that of a thread that has ended: a main thread, while others go on. */
-static bool is_known(uint32_t tid) {
+/*
+ * A blocked thread's, or that of a thread that has ended: a main thread, while others go on. A blocked thread that runs
+ * is in a signal handler, which has made no operation yet. The caller runs, and is in none.
+ */
+static bool is_known(uint32_t tid, bool is_caller) {
     const struct det_round *r = det_round;
-    for (uint32_t i = 0; i < r->turn.n_threads; i++)
+    char state = sbt_proc_state(tid);
+    for (uint32_t i = 0; (is_caller || state == 'S') && i < r->turn.n_threads; i++)
         if (turn_state_of(&r->turn, i) == TURN_BLOCKED && __atomic_load_n(&r->thread[i].tid, __ATOMIC_RELAXED) == tid)
             return true;
-    return sbt_proc_state(tid) == 'Z';
+    return state == 'Z';
 }
 
 static bool count_unknown(uint32_t tid, void *n) {
-    *(uint32_t *)n += !is_known(tid);
+    *(uint32_t *)n += !is_known(tid, false);
     return false;
 }
 
 /* Carriers and the monitor do nothing of their own. Also true if the kernel does not say which threads there are. */
 static bool has_other_thread(void) {
-    uint32_t n = !is_known((uint32_t)sbt_syscall0(SYS_gettid));
+    uint32_t n = !is_known((uint32_t)sbt_syscall0(SYS_gettid), true);
     return sbt_proc_any_thread(count_unknown, &n) || n > sbt_switch_n_own();
 }
 
