@@ -70,12 +70,10 @@ static bool is_in(const char *process, pid_t group) {
            state != 'X';
 }
 
-/* Also false if /proc cannot be read, or the first process has ended: then the run is over. */
+/* The first process too: it may end at any moment otherwise. Also false if /proc cannot be read. */
 static bool are_all(const struct processes *stuck, pid_t group) {
-    char leader[32];
-    snprintf(leader, sizeof leader, "%d", (int)group);
-    DIR *directory = opendir("/proc");
-    bool all = directory != NULL && is_in(leader, group);
+    DIR *directory = find(stuck, (unsigned long)group) < stuck->n ? opendir("/proc") : NULL;
+    bool all = directory != NULL;
     for (const struct dirent *entry; all && (entry = readdir(directory)) != NULL;)
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_in(entry->d_name, group))
             all = find(stuck, strtoul(entry->d_name, NULL, 10)) < stuck->n;
