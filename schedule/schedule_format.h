@@ -98,6 +98,9 @@ enum schedule_kind {
     SCHEDULE_RELEASED = 73,   /* head: the turn has been taken away from that thread, and it goes on outside */
     SCHEDULE_SECTION = 74,    /* head, hint, turns: that thread gives the turn up. It is no part of the hash */
     SCHEDULE_PCS_RETURN = 75, /* head: a return FROM_PCS */
+    SCHEDULE_DEADLOCK = 76,   /* head, enum schedule_op, call site, object, thread that has it or is joined plus 1: no
+                                 thread can go on, and that one waits for that; 0: not known. It is no part of the
+                                 hash */
     SCHEDULE_OBJECT = 80,     /* number of the object of the last operation, in the order of first use from 1 on */
     SCHEDULE_OTHER = 81,      /* number of the thread that the last operation is about */
     SCHEDULE_MODULE = 82,     /* bytes of its path, the path: a file with code; they are counted from 0 on */

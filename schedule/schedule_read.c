@@ -258,11 +258,28 @@ static bool get_op(struct schedule_log *log, struct schedule_event *e, unsigned 
     return get_rest(log, e, error);
 }
 
+static bool get_deadlock(struct schedule_log *log, struct schedule_event *e, char **error) {
+    uint64_t op, object, other;
+    size_t at = log->at;
+    if (!get(log, UINT8_MAX, &op, error))
+        return false;
+    if (op >= SCHEDULE_N_OPS)
+        return fail(log, at, error, "operation %" PRIu64 " is unknown (legal: up to %d)", op, SCHEDULE_N_OPS - 1);
+    if (!get_known_site(log, &e->site, error) || !get(log, UINT32_MAX, &object, error) ||
+        !get(log, SCHEDULE_NONE, &other, error))
+        return false;
+    e->kind = SCHEDULE_EVENT_DEADLOCK;
+    e->what = (unsigned)op;
+    e->object = (uint32_t)object;
+    e->other = other == 0 ? SCHEDULE_NONE : (uint32_t)other - 1;
+    return true;
+}
+
 static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_event *e, char **error) {
     unsigned k = kind & ~(unsigned)SCHEDULE_NEXT;
     size_t at = log->at - 1;
     bool is_known =
-        (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) || (k >= SCHEDULE_RESUME && k <= SCHEDULE_PCS_RETURN);
+        (k >= SCHEDULE_OP && k < SCHEDULE_OP + SCHEDULE_N_OPS) || (k >= SCHEDULE_RESUME && k <= SCHEDULE_DEADLOCK);
     if (!is_known)
         return fail(log, at, error, "a token of kind %u is unknown: the log is damaged", kind);
     if (!get_head(log, kind, e, error))
@@ -279,6 +296,8 @@ static bool get_event(struct schedule_log *log, uint8_t kind, struct schedule_ev
     } else if (k < SCHEDULE_STALL || k == SCHEDULE_PCS_RETURN) {
         e->kind = SCHEDULE_EVENT_RETURN;
         e->what = k < SCHEDULE_STALL ? k - SCHEDULE_RETURN : SCHEDULE_FROM_PCS;
+    } else if (k == SCHEDULE_DEADLOCK) {
+        return get_deadlock(log, e, error);
     } else if (k == SCHEDULE_SECTION) {
         e->kind = SCHEDULE_EVENT_SECTION;
         return get(log, UINT64_MAX, &e->hint, error) && get(log, UINT64_MAX, &e->turns, error);

@@ -20,6 +20,7 @@ enum schedule_event_kind {
     SCHEDULE_EVENT_STALL,
     SCHEDULE_EVENT_RELEASED,
     SCHEDULE_EVENT_SECTION,
+    SCHEDULE_EVENT_DEADLOCK, /* no thread can go on; this is one that waits */
     SCHEDULE_N_EVENTS
 };
 
@@ -27,12 +28,14 @@ enum schedule_event_kind {
 
 struct schedule_event {
     enum schedule_event_kind kind;
-    unsigned what;                         /* enum schedule_op, schedule_reason or schedule_return, by the kind */
+    unsigned what;                         /* enum schedule_op, schedule_reason or schedule_return, by the kind; of
+                                              DEADLOCK the operation that would take what is waited for */
     uint32_t thread;                       /* its number */
     uint64_t time_ns;                      /* logical */
-    uint32_t object;                       /* OP: from 1 on; 0: none */
-    uint32_t other;                        /* OP: the thread that it is about, or SCHEDULE_NONE */
-    uint32_t site;                         /* OP: from 1 on; 0: not known */
+    uint32_t object;                       /* OP, DEADLOCK: from 1 on; 0: none */
+    uint32_t other;                        /* OP: the thread that it is about, or SCHEDULE_NONE; DEADLOCK: that
+                                              which has the object, or is joined */
+    uint32_t site;                         /* OP, DEADLOCK: from 1 on; 0: not known */
     uint32_t caller[SCHEDULE_MAX_CALLERS]; /* OP, in a log with callers: the call of the function with `site`, and so
                                               on; 0: not known */
     uint64_t hash;                         /* of the schedule up to this event */

@@ -73,22 +73,14 @@ static long kernel(const uint32_t *word, int op, uint32_t val, uintptr_t more, c
     return sbt_syscall6(SYS_futex, (long)word, op, (long)val, (long)more, (long)word2, (long)val3);
 }
 
-static void out_of_kernel(void *count) {
-    sbt_runnable_add(1);
-    __atomic_fetch_sub((uint32_t *)count, 1, __ATOMIC_RELAXED);
-}
-
 static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
-    long r;
-    uint32_t *count = count_of(word);
+    struct sbt_asleep_in_call asleep;
     ABI_OUTSIDE;
-    __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST); /* pairs with the fence before asks_kernel */
-    pthread_cleanup_push(out_of_kernel, count);
-    sbt_runnable_add(-1);
-    r = sbt_futex_call_frame(word, op, val, timeout, val3);
+    sbt_asleep_in_call(&asleep, false, count_of(word)); /* counted: pairs with the fence before asks_kernel */
+    long r = sbt_futex_call_frame(word, op, val, timeout, val3);
     if (SBT_UNLIKELY(sbt_wake_gap_on) && r == 0)
         sbt_wake_gap_woken(word);
-    pthread_cleanup_pop(1);
+    sbt_awake_after_call(&asleep);
     if (r == 0)
         sbt_switch_note_wait();
     return r;

@@ -285,12 +285,6 @@ SBT_EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     return r;
 }
 
-static void runnable_again(void *unused) {
-    (void)unused;
-    sbt_runnable_add(1);
-    sbt_pin_release();
-}
-
 /* One call of a join function. `at`: NULL waits for ever. */
 struct join {
     union {
@@ -303,17 +297,12 @@ struct join {
     const struct timespec *at;
 };
 
-/*
- * The join blocks, and it is a cancellation point. The caller is pinned for its length: on a carrier it would keep that
- * carrier from other fibers.
- */
+/* The join blocks, and it is a cancellation point. */
 static int join_while_not_runnable(int (*join)(const struct join *), const struct join *j) {
-    int result;
-    sbt_pin_hold();
-    sbt_runnable_add(-1);
-    pthread_cleanup_push(runnable_again, NULL);
-    result = join(j);
-    pthread_cleanup_pop(1);
+    struct sbt_asleep_in_call asleep;
+    sbt_asleep_in_call(&asleep, true, NULL);
+    int result = join(j);
+    sbt_awake_after_call(&asleep);
     return result;
 }
 

@@ -55,6 +55,11 @@ static const char *const calls_help[] = {
     "each call is an event",
     "calls that waited, and those that ended a wait, are events; the others are counted",
 };
+static const char *const deadlock_names[] = {"wait", "abort", NULL};
+static const char *const deadlock_help[] = {
+    "the threads wait on, and the library says so once: a signal may come",
+    "the process ends by SIGABRT after that",
+};
 static const char *const stall_names[] = {"wait", "release", NULL};
 static const char *const stall_help[] = {
     "the others wait for it, and the library says so once",
@@ -147,6 +152,8 @@ const struct sbt_option sbt_option_table[SBT_N_OPTIONS] = {
                       "det", NULL},
     [SBT_OPT_STALL] = {"stall", "SUBUTAI_STALL", SBT_OPTION_ENUM, "wait", 0, 0, stall_names, stall_help, "WHAT",
                        "what to do about a thread that keeps others waiting and does not synchronize", "det", NULL},
+    [SBT_OPT_DEADLOCK] = {"deadlock", "SUBUTAI_DEADLOCK", SBT_OPTION_ENUM, "wait", 0, 0, deadlock_names, deadlock_help,
+                          "WHAT", "what to do when no thread can go on any more", "det", NULL},
     [SBT_OPT_SERIAL] = {"serial", "SUBUTAI_SERIAL", SBT_OPTION_BOOL, "0", 0, 1, NULL, NULL, "0|1",
                         "whether only the thread that has the turn computes: also data races have one result then",
                         "det", "1"},

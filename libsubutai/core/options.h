@@ -57,6 +57,7 @@ enum sbt_option_id {
     SBT_OPT_STATS_FILE,
     SBT_OPT_SEED,
     SBT_OPT_STALL,
+    SBT_OPT_DEADLOCK,
     SBT_OPT_SERIAL,
     SBT_OPT_SCHEDULE,
     SBT_OPT_SCHEDULE_TIMES,   /* .u */
@@ -83,6 +84,8 @@ enum sbt_qos { SBT_QOS_CONTROL, SBT_QOS_NONE };
 enum sbt_record_calls { SBT_RECORD_ALL, SBT_RECORD_WAITS };
 /* Values of SBT_OPT_STALL. */
 enum sbt_stall { SBT_STALL_WAIT, SBT_STALL_RELEASE };
+/* Values of SBT_OPT_DEADLOCK. */
+enum sbt_deadlock { SBT_DEADLOCK_WAIT, SBT_DEADLOCK_ABORT };
 enum sbt_stats_format { SBT_STATS_OFF, SBT_STATS_TEXT, SBT_STATS_JSON };
 
 struct sbt_option {

@@ -118,6 +118,11 @@ bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to) {
     return sbt_proc_any_thread(sleeps_in, &code);
 }
 
+bool sbt_proc_has_timers(void) {
+    char text[2];
+    return read_path("/proc/self/timers", text, sizeof text) > 0;
+}
+
 static bool is_there(uint32_t tid, void *unused) {
     (void)tid;
     (void)unused;

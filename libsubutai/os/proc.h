@@ -34,6 +34,9 @@ bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to);
  */
 bool sbt_proc_any_thread(bool (*is)(uint32_t tid, void *argument), void *argument);
 
+/* Has this process a timer (timer_create)? False if the kernel does not say. Three system calls. */
+bool sbt_proc_has_timers(void);
+
 /*
  * The other threads have ended, and been joined: until the kernel has no other thread of this process. It lets a join
  * return a little before that. For a fifth of a second at most.

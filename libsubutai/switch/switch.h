@@ -184,6 +184,9 @@ uint32_t sbt_switch_home_tid(void);
  */
 uint32_t sbt_switch_runs_on(uint32_t home_tid);
 
+/* How many kernel threads are the library's own: carriers and the monitor. The answer may be old when it comes. */
+uint32_t sbt_switch_n_own(void);
+
 /*
  * Does a fiber with an alternate signal stack of these flags and this size find one as good on a carrier? If not, it
  * must be pinned.

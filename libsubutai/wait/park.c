@@ -4,10 +4,10 @@
 #include <errno.h>
 
 #include "core/cpus.h"
+#include "core/handlers.h"
 #include "core/priority.h"
 #include "core/probes.h"
 #include "core/thread.h"
-#include "os/cleanup.h"
 #include "os/futex.h"
 #include "switch/switch.h"
 #include "wait/wake_gap.h"
@@ -33,6 +33,35 @@ static void runnable_again(void *asleep) {
     sbt_pin_release();
     if (buffer->__canceltype == PTHREAD_CANCEL_DEFERRED)
         pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL);
+}
+
+static void call_is_over(void *argument) {
+    const struct sbt_asleep_in_call *asleep = argument;
+    sbt_runnable_add(1);
+    if (asleep->count != NULL)
+        __atomic_fetch_sub(asleep->count, 1, __ATOMIC_RELAXED);
+    if (asleep->pins)
+        sbt_pin_release();
+}
+
+/* The count is one that a waker reads behind a fence: sequentially consistent. */
+void sbt_asleep_in_call(struct sbt_asleep_in_call *asleep, bool pins, uint32_t *count) {
+    asleep->count = count;
+    asleep->pins = pins;
+    sbt_handlers_hold(); /* a jump leaves all of it behind, or nothing */
+    if (pins)
+        sbt_pin_hold();
+    if (count != NULL)
+        __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
+    sbt_runnable_add(-1);
+    _pthread_cleanup_push(&asleep->buffer, call_is_over, asleep);
+    sbt_handlers_release();
+}
+
+void sbt_awake_after_call(struct sbt_asleep_in_call *asleep) {
+    sbt_handlers_hold();
+    _pthread_cleanup_pop(&asleep->buffer, 1);
+    sbt_handlers_release();
 }
 
 long sbt_wake(uint32_t *word, int n) {

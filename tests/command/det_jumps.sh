@@ -6,12 +6,15 @@
 
 # jumps WAIT: the main thread leaves that wait, and then competes with two others.
 cat >jumps.c <<'END'
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 enum { ROUNDS = 3, OPERATIONS = 100 };
@@ -20,7 +23,7 @@ static sem_t sem;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
 static unsigned long long sum;
-static int ends[2];
+static int ends[2], *shared;
 static void jump(int signal) {
     (void)signal;
     siglongjmp(way_out, 1);
@@ -36,6 +39,15 @@ static void *adds(void *number) {
     add((unsigned long)number);
     return NULL;
 }
+static void *waits(void *unused) {
+    sem_wait(&sem);
+    return unused;
+}
+static void join(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, waits, NULL);
+    pthread_join(thread, NULL);
+}
 static void wait_for(const char *what) {
     char byte;
     if (strcmp(what, "read") == 0)
@@ -47,6 +59,10 @@ static void wait_for(const char *what) {
         pthread_mutex_lock(&other);
     else if (strcmp(what, "sleep") == 0)
         sleep(60);
+    else if (strcmp(what, "join") == 0)
+        join();
+    else if (strcmp(what, "shared") == 0)
+        syscall(SYS_futex, shared, FUTEX_WAIT, 0, NULL, NULL, 0);
     else
         pthread_barrier_wait(&barrier);
 }
@@ -57,6 +73,7 @@ int main(int n, char **words) {
     sem_init(&sem, 0, 0);
     pthread_barrier_init(&barrier, NULL, 100);
     pthread_mutex_lock(&other);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (pipe(ends) != 0)
         return 2;
     sigaction(SIGALRM, &action, NULL);
@@ -78,7 +95,7 @@ int main(int n, char **words) {
 }
 END
 $CC -O1 -pthread jumps.c -o jumps
-for what in read sem_wait mutex sleep barrier; do
+for what in read sem_wait mutex sleep barrier join shared; do
     for wait in adaptive switch; do
         rm -f log
         within 20 "$SUBUTAI" run --engine det --wait $wait --verbose 2 --log log -- ./jumps $what
@@ -87,6 +104,15 @@ for what in read sem_wait mutex sleep barrier; do
     out=$(sort -u ends)
     check "$what is left by a jump: one return from outside for each, and one schedule" matches "$out" \
         '^0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 3 returns from outside$'
+done
+
+# Without an order: the thread is runnable, and on its own kernel thread no longer than before.
+for what in join shared; do
+    for wait in adaptive 'switch!'; do
+        within 20 "$SUBUTAI" run --wait "$wait" -- ./jumps $what
+        echo "$status ${out//[0-9a-f]/x}"
+    done | sort -u >ends
+    check "$what is left by a jump under direct" is "$(cat ends)" "0 xxxxxxxxxxxxxxxx"
 done
 
 # Signals to the process and to the thread; each post that is not jumped out of counts.

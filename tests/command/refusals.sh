@@ -76,7 +76,7 @@ refuses "run: library '.*a:b.so': LD_PRELOAD cannot name it" run --library a:b.s
 export SUBUTAI_ENGINE=fast
 refuses "run: SUBUTAI_ENGINE: unknown value 'fast' \(legal: glibc, direct" run --library "$STUB" -- true
 export SUBUTAI_ENGINE=direct SUBUTAI_ENGIN=direct
-refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE, SUBUTAI_SEED, SUBUTAI_STALL, SUBUTAI_SERIAL, SUBUTAI_SCHEDULE, .*, SUBUTAI_SOFT_BARRIERS\)' \
+refuses 'run: SUBUTAI_ENGIN: unknown variable \(legal: SUBUTAI_ENGINE.*, SUBUTAI_STATS_FILE, SUBUTAI_SEED, SUBUTAI_STALL, SUBUTAI_DEADLOCK, SUBUTAI_SERIAL, SUBUTAI_SCHEDULE, .*, SUBUTAI_SOFT_BARRIERS\)' \
     run --library "$STUB" -- true
 unset SUBUTAI_ENGINE SUBUTAI_ENGIN
 export SUBUTAI_MESH=8x
@@ -97,7 +97,7 @@ refuses "compare: --engines: unknown engine 'fast' \(legal: glibc, direct.*nativ
 refuses "compare: --engines: unknown engine '' \(legal" compare --engines glibc, -- true
 refuses "compare: --engines: unknown setting 'spin' \(legal: .*spin-ns" compare --engines direct:spin=1 -- true
 refuses "compare: --engines: unknown setting 'engine'" compare --engines direct:engine=glibc -- true
-refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, serial, schedule, schedule-times, schedule-callers, hints, sfs, sts, soft-barriers\)" compare --engines ni:=1 -- true
+refuses "compare: --engines: unknown setting '' \(legal: .*, stats-file, seed, stall, deadlock, serial, schedule, schedule-times, schedule-callers, hints, sfs, sts, soft-barriers\)" compare --engines ni:=1 -- true
 refuses "compare: --engines: unknown setting 'time' \(legal: .*time-scale" compare --engines ni:time=1 -- true
 refuses "compare: --engines: unknown setting '-scale'" compare --engines ni:-scale=1 -- true
 refuses "compare: --engines: unknown setting 'cale'" compare --engines ni:cale=1 -- true

@@ -7,10 +7,8 @@
 #include <setjmp.h>
 
 #include "engine/det/hints.h"
-#include "engine/det/places.h"
 #include "engine/det/site.h"
 #include "lib/suite.h"
-#include "os/memory.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
@@ -118,10 +116,12 @@ TEST(det_wait__forked_in_a_look_for_a_site, "in the child operations are offered
     result name(__VA_ARGS__) {                                                                                         \
         ck_abort_msg("%s is called", #name);                                                                           \
     }
-NOT_CALLED(void, det_adopt_unknown, uint32_t number, bool is_detached)
+bool det_is_stuck(uint64_t *logical) {
+    return false;
+}
+NOT_CALLED(void, det_begin_round, void)
 NOT_CALLED(void, det_be_asynchronous_again, void)
 NOT_CALLED(bool, det_hints_pass, void)
-NOT_CALLED(const struct schedule_hints *, det_hints_begin, void)
 NOT_CALLED(unsigned, det_hints_need_callers, uintptr_t site)
 NOT_CALLED(bool, det_hints_need_turn, uintptr_t site)
 NOT_CALLED(void, det_hints_op, uintptr_t site, const uintptr_t *chain)
@@ -131,15 +131,15 @@ NOT_CALLED(void, det_join_round, void)
 NOT_CALLED(void, det_left_wait, void *aside)
 NOT_CALLED(void, det_look_at_cancellation, void)
 NOT_CALLED(void, det_look_at_offer, void)
+NOT_CALLED(void, det_look_for_deadlock, uint64_t logical)
 NOT_CALLED(void, det_look_for_stall, void)
-NOT_CALLED(void, det_places_begin, void)
-NOT_CALLED(bool, det_schedule_begin, uint64_t seed, bool is_forked, const struct schedule_hints *hints)
 NOT_CALLED(void, det_schedule_object, uint32_t object)
 NOT_CALLED(void, det_schedule_op, enum schedule_op op, uint32_t thread, uintptr_t site, const uintptr_t *chain)
 NOT_CALLED(void, det_schedule_resume, uint32_t thread, enum schedule_reason reason)
 NOT_CALLED(void, det_schedule_return, uint32_t thread, enum schedule_return how)
 NOT_CALLED(uint32_t, det_serve, uint32_t holder)
-NOT_CALLED(void, det_site_warm, void)
+NOT_CALLED(uint64_t, det_stuck_ns, unsigned n_looks)
+NOT_CALLED(void, det_take_back_deadlock, void)
 NOT_CALLED(void, det_chain, struct det_callers *callers, const struct det_call *call, unsigned n, uintptr_t *chain)
 NOT_CALLED(void, sbt_clock_read, clockid_t clock, struct timespec *now)
 NOT_CALLED(void, sbt_fork_notice, void)

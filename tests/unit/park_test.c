@@ -7,9 +7,11 @@
 #include <sys/time.h>
 
 #include "core/cpus.h"
+#include "core/handlers.h"
 #include "core/priority.h"
 #include "core/thread.h"
 #include "lib/suite.h"
+#include "os/futex.h"
 #include "wait/wake_gap.h"
 #include "wait/yield_gate.h"
 
@@ -94,6 +96,48 @@ TEST(park_cancelable__cancelled, "the clean-up is made once") {
     check_nothing_is_left(PTHREAD_CANCEL_DEFERRED);
 }
 
+/* ---- a call in which the thread sleeps ---- */
+
+static uint32_t n_in_call;
+
+static int sleep_in_call(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
+    struct sbt_asleep_in_call asleep;
+    (void)deadline;
+    sbt_asleep_in_call(&asleep, true, &n_in_call);
+    CHECK_INT(n_pins, 1);
+    CHECK_INT(n_in_call, 1);
+    sbt_futex_wait_frame(word, expected, NULL);
+    sbt_awake_after_call(&asleep);
+    return 0;
+}
+
+TEST(call__left_by_a_jump, "the thread is runnable, not pinned and not counted") {
+    sleep_until_jump(sleep_in_call);
+    CHECK_INT(n_in_call, 0);
+    CHECK_INT(sbt_self.handlers_held, 0);
+    check_nothing_is_left(PTHREAD_CANCEL_DEFERRED);
+}
+
+static void *sleeps_in_call(void *word) {
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    sleep_in_call(word, 0, NULL);
+    return NULL;
+}
+
+TEST(call__cancelled, "the clean-up is made once") {
+    uint32_t word = 0;
+    pthread_t thread;
+    void *result;
+    OK(pthread_create(&thread, NULL, sleeps_in_call, &word));
+    while (__atomic_load_n(&n_in_call, __ATOMIC_ACQUIRE) == 0)
+        sched_yield();
+    OK(pthread_cancel(thread));
+    OK(pthread_join(thread, &result));
+    CHECK(result == PTHREAD_CANCELED);
+    CHECK_INT(n_in_call, 0);
+    check_nothing_is_left(PTHREAD_CANCEL_DEFERRED);
+}
+
 /* ---- the rest: nothing of it is called ---- */
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -105,6 +149,7 @@ NOT_CALLED(bool, sbt_fiber_is_word, const uint32_t *word)
 NOT_CALLED(int, sbt_fiber_park, const struct sbt_deadline *deadline)
 NOT_CALLED(bool, sbt_fiber_unpark, uint32_t *word)
 NOT_CALLED(uint32_t *, sbt_fiber_word, void)
+NOT_CALLED(void, sbt_handlers_deliver, void)
 NOT_CALLED(uint8_t, sbt_priority_read, void)
 NOT_CALLED(bool, sbt_switch_begins_wait, void)
 NOT_CALLED(void, sbt_switch_note_waits, bool are_yields)

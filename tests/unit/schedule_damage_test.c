@@ -74,6 +74,11 @@ TEST(schedule_next__tokens_that_name_what_is_not_there) {
     put(2);
     check_refused(place, "call site 2 is unknown (legal: up to 1)");
     begin();
+    put_head(SCHEDULE_DEADLOCK, 0, 0);
+    place = here();
+    put(SCHEDULE_N_OPS);
+    check_refused(place, "operation 34 is unknown (legal: up to 33)");
+    begin();
     put_kind(SCHEDULE_CALLER);
     put(1);
     check_refused(HEADER + 1, "call site 1 is unknown (legal: up to 0)");
@@ -90,7 +95,7 @@ TEST(schedule_next__tokens_that_name_what_is_not_there) {
     check_refused(place, "a caller too many (legal: 3 of an operation)");
     static const unsigned unknown[] = {SCHEDULE_OP + SCHEDULE_N_OPS,
                                        SCHEDULE_RESUME - 1,
-                                       SCHEDULE_PCS_RETURN + 1,
+                                       SCHEDULE_DEADLOCK + 1,
                                        SCHEDULE_OBJECT,
                                        SCHEDULE_OTHER,
                                        SCHEDULE_NEXT};

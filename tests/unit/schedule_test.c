@@ -25,6 +25,30 @@ TEST(schedule_next__the_thread_and_the_time_of_a_head) {
     schedule_close(log);
 }
 
+TEST(schedule_next__the_threads_of_a_deadlock) {
+    begin();
+    put_head(SCHEDULE_DEADLOCK, 0, 0);
+    put(SCHEDULE_JOIN);
+    put(0);
+    put(0);
+    put(3 + 1);
+    put_head(SCHEDULE_DEADLOCK, 3, 0);
+    put(SCHEDULE_SEM_WAIT);
+    put(0);
+    put(7);
+    put(0);
+    struct schedule_log *log = opened();
+    struct schedule_event e = next(log);
+    ck_assert(e.kind == SCHEDULE_EVENT_DEADLOCK && e.what == SCHEDULE_JOIN && e.thread == 0 && e.object == 0 &&
+              e.other == 3);
+    ck_assert_uint_eq(e.hash, 0);
+    e = next(log);
+    ck_assert(e.kind == SCHEDULE_EVENT_DEADLOCK && e.what == SCHEDULE_SEM_WAIT && e.thread == 3 && e.object == 7);
+    ck_assert(e.other == SCHEDULE_NONE);
+    check_ends(log);
+    schedule_close(log);
+}
+
 TEST(schedule_next__resumes_and_returns_by_their_kinds) {
     begin();
     for (unsigned i = 0; i < SCHEDULE_N_REASONS; i++)

@@ -70,6 +70,7 @@ _Noreturn static void refuse_room(const char *why) {
 static void read_log(struct check_process *p, struct check_run *run) {
     struct schedule_event e;
     struct schedule_log *log = schedule_take("check", p->path);
+    size_t n_before = run->n_stuck;
     while (schedule_read("check", log, &e)) {
         p->n_ops += e.kind == SCHEDULE_EVENT_OP;
         run->n_futexes +=
@@ -77,6 +78,10 @@ static void read_log(struct check_process *p, struct check_run *run) {
         run->n_outside += e.kind == SCHEDULE_EVENT_RETURN;
         run->n_stalls += e.kind == SCHEDULE_EVENT_STALL || e.kind == SCHEDULE_EVENT_RELEASED;
         p->schedule = e.hash;
+        if (e.kind == SCHEDULE_EVENT_DEADLOCK)
+            check_deadlock_add(run, log, &e);
+        else if (run->n_stuck > n_before)
+            check_deadlock_forget(run, n_before);
     }
     if (schedule_is_full(log))
         refuse_room("the log of a run is not whole: its file could not grow");

@@ -9,6 +9,8 @@
 #include "json_file.h"
 #include "words.h"
 
+enum { STUCK_MOST = 16 }; /* threads of a deadlock that are printed */
+
 static const char *const verdict_names[] = {"same", "other_output", "other_schedule"};
 
 static int by_value(const void *a, const void *b) {
@@ -108,11 +110,22 @@ static int status_of(const struct findings *f) {
 
 /* ---- text ---- */
 
+/* Its threads wait for each other, and it was ended because of that, or for another reason meanwhile. */
+static const char *outcome_of(const struct check_run *run, char buffer[static 32]) {
+    return run->n_stuck > 0 && check_was_ended(run) ? "deadlock" : trial_outcome(&run->trial, buffer);
+}
+
 static void print_failure(const struct check *c, const struct check_order *o, const struct check_run *failed) {
     char outcome[32];
-    printf("seed %" PRIu64 ": %s in %zu of %zu runs%s\n", o->seed, trial_outcome(&failed->trial, outcome), o->n_failed,
-           c->n_runs, failed->trial.timed_out ? ": a deadlock, or --timeout is too short" : "");
-    if (failed->said != NULL)
+    bool is_unknown = failed->trial.timed_out && failed->n_stuck == 0;
+    printf("seed %" PRIu64 ": %s in %zu of %zu runs%s\n", o->seed, outcome_of(failed, outcome), o->n_failed, c->n_runs,
+           is_unknown ? ": a loop, a wait for the outside, or --timeout is too short" : "");
+    for (size_t i = 0; i < failed->n_stuck && i < STUCK_MOST; i++)
+        printf("  thread %" PRIu32 "%s cannot go on: %s\n", failed->stuck[i].thread,
+               failed->stuck[i].thread == 0 ? " (main)" : "", failed->stuck[i].text);
+    if (failed->n_stuck > STUCK_MOST)
+        printf("  and %zu more\n", failed->n_stuck - STUCK_MOST);
+    if (failed->said != NULL && failed->n_stuck == 0)
         printf("  the library said: %s\n", failed->said);
 }
 
@@ -187,6 +200,27 @@ static void text(const struct check *c, const struct findings *f) {
 
 /* ---- JSON ---- */
 
+static void json_deadlock(struct json *j, const struct check_run *run) {
+    json_open(j, "deadlock", '[');
+    for (const struct check_stuck *s = run->stuck; s < run->stuck + run->n_stuck; s++) {
+        const char *object = schedule_object_name(s->op);
+        json_open(j, NULL, '{');
+        json_uint(j, "process", s->process);
+        json_uint(j, "thread", s->thread);
+        json_text(j, "waits_in", schedule_op_name(s->op));
+        if (s->object != 0 && object != NULL) {
+            json_text(j, "object_kind", object);
+            json_uint(j, "object", s->object);
+        }
+        if (s->other != SCHEDULE_NONE)
+            json_uint(j, object != NULL ? "held_by" : "joins", s->other);
+        if (s->place != NULL)
+            json_text(j, "place", s->place);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void json_order(struct json *j, const struct check *c, const struct check_order *o) {
     char hash[17], outcome[32];
     const struct check_run *first = &o->runs[0], *failed = first_failed(c, o);
@@ -198,7 +232,8 @@ static void json_order(struct json *j, const struct check *c, const struct check
     json_uint(j, "other_output", o->n_runs[CHECK_OTHER_OUTPUT]);
     json_uint(j, "other_schedule", o->n_runs[CHECK_OTHER_SCHEDULE]);
     json_uint(j, "failed", o->n_failed);
-    json_text(j, "outcome", trial_outcome(failed != NULL ? &failed->trial : &first->trial, outcome));
+    json_text(j, "outcome", outcome_of(failed != NULL ? failed : first, outcome));
+    json_deadlock(j, failed != NULL ? failed : first);
     json_text(j, "said", failed != NULL ? failed->said : first->said);
     json_uint(j, "processes", first->n_processes);
     json_text(j, "schedule", first->n_processes > 0 ? hash : NULL);

@@ -19,7 +19,7 @@ struct slot {
     pid_t pid; /* 0: free */
     size_t number;
     int64_t deadline_ns;
-    bool timed_out;
+    bool timed_out, is_deadlock;
     struct trial trial;
 };
 
@@ -47,7 +47,7 @@ static char **environment(struct check *c, size_t order, size_t run) {
 static void begin(struct check *c, struct slot *slot, size_t number) {
     char **env = environment(c, number / c->n_runs, number % c->n_runs);
     slot->number = number;
-    slot->timed_out = false;
+    slot->timed_out = slot->is_deadlock = false;
     slot->deadline_ns = trial_now_ns() + c->program.timeout_ns;
     slot->pid = trial_begin(&c->program, env, &slot->trial);
     free(env);
@@ -76,6 +76,7 @@ static void end(struct check *c, struct slot *slot, check_done *done) {
     run->trial = slot->trial;
     run->trial.status = status;
     run->trial.timed_out = slot->timed_out;
+    run->is_deadlock = slot->is_deadlock;
     uint64_t hash = hash_file(hash_file(UINT64_C(0xcbf29ce484222325), slot->trial.out), slot->trial.err);
     run->output = hash_bytes(hash_bytes(hash, &status, sizeof status), &slot->timed_out, sizeof slot->timed_out);
     done(c, order, number);
@@ -100,11 +101,20 @@ static void end_all(void) {
             end_group(&all_slots[i]);
 }
 
-static void look_at_clock(struct slot *slots, size_t n) {
+/* Where the library's lines are the program's output too, only --timeout ends a deadlock. */
+static bool is_deadlocked(const struct check *c, const struct slot *slot) {
+    char *said = check_said(c, slot->number / c->n_runs, slot->number % c->n_runs);
+    bool is = c->keeps_said && check_is_deadlocked(said, slot->pid);
+    free(said);
+    return is;
+}
+
+static void look_at_slots(const struct check *c, struct slot *slots, size_t n) {
     int64_t now = trial_now_ns();
     for (size_t i = 0; i < n; i++)
-        if (slots[i].pid != 0 && now >= slots[i].deadline_ns) {
-            slots[i].timed_out = true;
+        if (slots[i].pid != 0 && !slots[i].timed_out &&
+            ((slots[i].is_deadlock = is_deadlocked(c, &slots[i])) || now >= slots[i].deadline_ns)) {
+            slots[i].timed_out = true; /* its end says nothing more */
             slots[i].deadline_ns = INT64_MAX;
             kill(-slots[i].pid, SIGKILL);
         }
@@ -147,7 +157,7 @@ void check_run_all(struct check *c, check_done *done) {
             end_all();
             trial_end_by(got);
         }
-        look_at_clock(slots, c->n_jobs);
+        look_at_slots(c, slots, c->n_jobs);
         ended += reap(c, slots, c->n_jobs, done);
         progress_show(&progress, (double)ended / (double)n_all);
     }

@@ -27,6 +27,15 @@ struct check_run {
     size_t n_processes; /* that have synchronized */
     /* Of all processes. `schedule` is that of the only one, or a sum of all. */
     uint64_t schedule, n_ops, n_outside, n_stalls, n_futexes;
+    bool is_deadlock; /* it was ended because no thread of it could go on */
+    /* The threads that could not go on at the end. */
+    struct check_stuck {
+        uint32_t process, thread;
+        enum schedule_op op;    /* that would take what it waits for */
+        uint32_t object, other; /* as in struct schedule_event */
+        char *place, *text;     /* allocated; the call site, NULL: not known; all in words */
+    } * stuck;
+    size_t n_stuck;
 };
 
 /* Why two runs of an order are not the same. */
@@ -71,6 +80,12 @@ void check_logs_read(const struct check *c, size_t order, size_t run);
 /* Has that run another schedule than the first? The first such difference of an order is described. */
 bool check_logs_differ(const struct check *c, size_t order, size_t run);
 void check_logs_remove(const struct check *c, size_t order, size_t run);
+
+/* check_deadlock.c. Is the process group deadlocked, by what the library has written to that file? */
+bool check_is_deadlocked(const char *said, pid_t group);
+/* A thread that cannot go on; all but the first n are forgotten, since their process has gone on. */
+void check_deadlock_add(struct check_run *run, const struct schedule_log *log, const struct schedule_event *e);
+void check_deadlock_forget(struct check_run *run, size_t n);
 
 /* check_run.c: makes all runs; `done` is called after each, with its number, while its log and its files are there. */
 typedef void check_done(struct check *c, size_t order, size_t run);

@@ -28,6 +28,7 @@ struct schedule_log *schedule_take(const char *subcommand, const char *path) {
 static const char *verb_of(const struct schedule_event *e) {
     switch (e->kind) {
     case SCHEDULE_EVENT_OP:
+    case SCHEDULE_EVENT_DEADLOCK:
         return schedule_op_name((enum schedule_op)e->what);
     case SCHEDULE_EVENT_RESUME:
         return schedule_reason_name((enum schedule_reason)e->what);
@@ -41,8 +42,8 @@ static const char *verb_of(const struct schedule_event *e) {
 }
 
 static const char *kind_of(const struct schedule_event *e) {
-    static const char *const names[SCHEDULE_N_EVENTS] = {"operation", "resume",   "return",
-                                                         "stall",     "released", "section"};
+    static const char *const names[SCHEDULE_N_EVENTS] = {"operation", "resume",  "return",  "stall",
+                                                         "released",  "section", "deadlock"};
     return names[e->kind];
 }
 
@@ -97,21 +98,32 @@ static void callers_json(struct json *j, const struct schedule_log *log, struct 
     json_close(j, ']');
 }
 
+char *schedule_what_text(const struct schedule_log *log, struct symbols *symbols, const struct schedule_event *e) {
+    char *object, *other;
+    bool waits = e->kind == SCHEDULE_EVENT_DEADLOCK;
+    const char *what = e->kind == SCHEDULE_EVENT_OP || waits ? schedule_object_name((enum schedule_op)e->what) : NULL;
+    object = e->object != 0 && what != NULL ? cmd_format(" %s#%u", what, e->object) : cmd_format("%s", "");
+    other = e->other == SCHEDULE_NONE ? cmd_format("%s", "")
+                                      : cmd_format(" %s thread %u", waits && what != NULL ? "held by" : "of", e->other);
+    char *place = calls_text(log, symbols, e);
+    char *text = cmd_format("%s%s%s%s%s", verb_of(e), object, other, place[0] != '\0' ? " " : "", place);
+    free(place);
+    free(object);
+    free(other);
+    return text;
+}
+
 char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                     const struct schedule_event *e) {
     if (e->kind == SCHEDULE_EVENT_SECTION)
         return section_text(number, e);
-    char *object, *other;
-    const char *what = e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL;
-    object = e->object != 0 && what != NULL ? cmd_format(" %s#%u", what, e->object) : cmd_format("%s", "");
-    other = e->other != SCHEDULE_NONE ? cmd_format(" of thread %u", e->other) : cmd_format("%s", "");
-    char *place = calls_text(log, symbols, e);
-    const char *before = e->kind == SCHEDULE_EVENT_RETURN ? "returns " : "";
-    char *text = cmd_format("%ju %ju thread %u %s%s%s%s%s%s", (uintmax_t)number, (uintmax_t)e->time_ns, e->thread,
-                            before, verb_of(e), object, other, place[0] != '\0' ? " " : "", place);
-    free(place);
-    free(object);
-    free(other);
+    char *what = schedule_what_text(log, symbols, e);
+    const char *before = e->kind == SCHEDULE_EVENT_RETURN     ? "returns "
+                         : e->kind == SCHEDULE_EVENT_DEADLOCK ? "cannot go on: "
+                                                              : "";
+    char *text =
+        cmd_format("%ju %ju thread %u %s%s", (uintmax_t)number, (uintmax_t)e->time_ns, e->thread, before, what);
+    free(what);
     return text;
 }
 
@@ -125,7 +137,9 @@ void schedule_json(struct json *j, const struct schedule_log *log, struct symbol
     json_text(j, "what", verb_of(e));
     if (e->object != 0) {
         json_text(j, "object_kind",
-                  e->kind == SCHEDULE_EVENT_OP ? schedule_object_name((enum schedule_op)e->what) : NULL);
+                  e->kind == SCHEDULE_EVENT_OP || e->kind == SCHEDULE_EVENT_DEADLOCK
+                      ? schedule_object_name((enum schedule_op)e->what)
+                      : NULL);
         json_uint(j, "object", e->object);
     }
     if (e->other != SCHEDULE_NONE)

@@ -25,6 +25,8 @@ void schedule_compare(const char *subcommand, struct schedule_log *const logs[2]
 /* An event as a line, or as the members of an open JSON object. The text is allocated. */
 char *schedule_text(const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                     const struct schedule_event *e);
+/* The same without the event's number, time and thread. */
+char *schedule_what_text(const struct schedule_log *log, struct symbols *symbols, const struct schedule_event *e);
 void schedule_json(struct json *j, const struct schedule_log *log, struct symbols *symbols, uint64_t number,
                    const struct schedule_event *e);
 

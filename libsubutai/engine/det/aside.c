@@ -222,6 +222,8 @@ void det_end_thread(void) {
     det_self.is_ended = true;
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELAXED);
     det_give(next);
+    if (__atomic_load_n(&r->turn.holder, __ATOMIC_RELAXED) == TURN_NO_THREAD)
+        det_call_stuck();
     sbt_handlers_release();
 }
 

@@ -122,6 +122,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     if (wait->turns != 0)
         turn_soften(&r->turn);
     r->turn.thread[number].bits = wait->bits;
+    r->thread[number].awaits = wait->op;
     __atomic_store_n(&r->thread[number].release, wait->goes_on ? DET_GOES_ON : DET_NEEDS_TURN, __ATOMIC_RELAXED);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);

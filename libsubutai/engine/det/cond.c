@@ -54,7 +54,7 @@ static int wait_theirs(pthread_cond_t *c, pthread_mutex_t *m, const struct det_w
 
 int det_cond_wait(pthread_cond_t *c, pthread_mutex_t *m, enum sbt_released released,
                   const struct sbt_deadline *deadline) {
-    const struct det_wait wait = {.deadline = deadline, .tag = TURN_EXACT, .can_cancel = true};
+    const struct det_wait wait = {.deadline = deadline, .tag = TURN_EXACT, .op = DET_COND_WAIT, .can_cancel = true};
     int r = sbt_deadline_check(deadline);
     if (r != 0)
         return r;

@@ -8,6 +8,7 @@
 #include "core/sites.h"
 #include "decimal.h"
 #include "engine/det/hints.h"
+#include "engine/det/places.h"
 #include "engine/det/site.h"
 #include "engine/functions.h"
 #include "os/clock.h"
@@ -32,6 +33,24 @@ static int start(const struct sbt_options *options) {
     return det_hints_start(options);
 }
 
+void det_begin_round(void) {
+    struct det_round *r = det_round;
+    bool is_forked = r->generation != 0;
+    if (is_forked) {
+        sbt_memory_clear(r, sizeof *r);
+        det_watch_forked();
+    }
+    turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
+    r->generation = sbt_fork_generation() + 1;
+    r->process = sbt_syscall0(SYS_getpid);
+    det_adopt_unknown(0, false);
+    det_site_warm();
+    det_places_begin();
+    r->is_timed = sbt_options.value[SBT_OPT_SCHEDULE_TIMES].u != 0;
+    r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked, det_hints_begin());
+    r->is_watched = r->is_logged || r->is_hinted;
+}
+
 static void once_begin(void) {
     det_take(DET_ONCE);
 }
@@ -42,7 +61,7 @@ static void yield(void) {
 }
 
 static void once_wait(const void *key) {
-    det_block(key, &(struct det_wait){.deadline = NULL});
+    det_block(key, &(struct det_wait){.op = DET_ONCE});
 }
 
 static void once_wake(const void *key) {

@@ -17,6 +17,7 @@
 #include "core/object.h"
 #include "core/thread.h"
 #include "engine/det/round.h"
+#include "engine/det/stall.h"
 #include "engine/engine.h"
 #include "os/fence.h"
 #include "os/fork.h"
@@ -30,6 +31,8 @@ void det_take_slow(void);
 void det_look_at_cancellation(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
+/* The process's first operation, or a forked child's. There is no other thread. */
+void det_begin_round(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
 void det_watch_op(enum det_op op);
 /* The call site of an operation that is offered; 0: none is needed. False: another thread looks for one just now, or
@@ -128,6 +131,8 @@ static inline void det_other(uint32_t thread) {
 /* With the lock: that thread is back from outside. */
 static inline void det_returned(uint32_t thread, enum schedule_return how) {
     det_round->n_outside++;
+    if (SBT_UNLIKELY(det_round->told_stuck == DET_STUCK))
+        det_take_back_deadlock();
     if (SBT_UNLIKELY(__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED)))
         det_schedule_return(thread, how);
 }
@@ -170,6 +175,7 @@ struct det_wait {
     uint64_t ns;                         /* 0, or how far away the deadline is in logical time */
     uint64_t turns;                      /* 0, or how many turns away the end is: a soft deadline, without `deadline` */
     uint8_t tag;
+    uint8_t op;         /* enum det_op: what kind of object it is that is waited for */
     bool can_cancel;    /* TURN_CANCELLED */
     bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
     bool goes_on;       /* det_release wakes it, and it returns without the turn: det_self.has_gone_on */
@@ -304,33 +310,6 @@ int det_soft_barrier(const void *key, uint32_t *number, uint32_t threads, uint32
 void det_pcs(bool begins);
 /* aside.c: with the turn, which is passed: the thread is outside until its next operation. */
 void det_depart(void);
-
-/* stall.c. In ns: how long a thread keeps the turn without an operation until that is a stall. */
-#define DET_STALL_NS 200000000
-#define DET_STALL_RELEASE_NS 20000000
-/* The same, if the thread has not come back from its wait for the turn: the machine may be busy. */
-#define DET_STALL_ASLEEP_NS 1000000000
-/* With --serial: to compute is what the holder is there for. */
-#define DET_STALL_SERIAL_NS 2000000000
-/* A waiting thread looks less often by one interval for each so many runnable threads. */
-#define DET_LOOKERS 4
-/*
- * Lookers. A thread that is runnable when it begins to wait for the turn looks for stalls meanwhile, and so does one
- * that waits for turns of others. A thread that was blocked sleeps until it is given the turn, also after its wake-up.
- * If only such threads wait, one of them is called: it wakes up, and goes on waiting as a looker.
- */
-void det_look(uint32_t number);
-void det_look_no_more(uint32_t number);
-/* A thread has been given the turn. */
-void det_call_looker(uint32_t holder);
-/* How long a waiting thread sleeps until it looks. */
-uint64_t det_look_every_ns(void);
-/*
- * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
- * once, and with --stall release let it go on outside too. A thread that sleeps off what logical time is ahead is in an
- * operation: that is no stall.
- */
-void det_look_for_stall(void);
 
 /* thread.c */
 void det_thread_start(void);

@@ -69,8 +69,13 @@ static int compare(const uint32_t *word, uint32_t expected) {
 int det_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits, const struct sbt_deadline *deadline,
                    uint64_t in_ns) {
     const void *key = key_of(word, shared);
-    const struct det_wait wait = {
-        .deadline = deadline, .ns = in_ns, .tag = TURN_EXACT, .can_interrupt = true, .looks_again = true, .bits = bits};
+    const struct det_wait wait = {.deadline = deadline,
+                                  .ns = in_ns,
+                                  .tag = TURN_EXACT,
+                                  .op = DET_FUTEX_WAIT,
+                                  .can_interrupt = true,
+                                  .looks_again = true,
+                                  .bits = bits};
     enum turn_reason reason = TURN_WOKEN;
     int r;
     begin(DET_FUTEX_WAIT);

@@ -189,7 +189,7 @@ static void meet(const void *key, uint32_t threads, uint32_t turns) {
     if (det_waiting(key, TURN_EXACT) + 1 >= threads)
         det_wake(key, UINT32_MAX);
     else
-        det_block(key, &(struct det_wait){.turns = turns, .tag = TURN_EXACT});
+        det_block(key, &(struct det_wait){.turns = turns, .tag = TURN_EXACT, .op = DET_SOFT_BARRIER});
 }
 
 /* As if the turn went round: it comes back to the only thread that there is. */

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Mutexes, and spinlocks. `state` of a mutex is 1 while it is held. */
+/*
+ * Mutexes, and spinlocks. `state` of a mutex is 0, or the number of the thread that holds it, plus 1; in a forked child
+ * it may be the parent's number.
+ */
 #include <errno.h>
 
 #include "core/object.h"
 #include "engine/det/kept.h"
+
+static inline uint32_t held_by_caller(void) {
+    return det_self.number + 1;
+}
 
 static inline void take(enum det_op op, struct sbt_mutex *mx) {
     det_take_object(op, &mx->hw_id);
@@ -20,10 +27,11 @@ static SBT_NOINLINE int wait_and_acquire(pthread_mutex_t *m, const struct sbt_de
         int r = sbt_deadline_check(deadline);
         if (r != 0)
             return r;
-        if (det_block(m, &(struct det_wait){.deadline = deadline}) == TURN_TIMED_OUT && mx->state != 0)
+        if (det_block(m, &(struct det_wait){.deadline = deadline, .op = DET_MUTEX_LOCK}) == TURN_TIMED_OUT &&
+            mx->state != 0)
             return ETIMEDOUT;
     }
-    mx->state = 1;
+    mx->state = held_by_caller();
     return 0;
 }
 
@@ -31,7 +39,7 @@ static inline int acquire(pthread_mutex_t *m, const struct sbt_deadline *deadlin
     struct sbt_mutex *mx = sbt_mutex_of(m);
     if (SBT_UNLIKELY(mx->state != 0))
         return wait_and_acquire(m, deadline);
-    mx->state = 1;
+    mx->state = held_by_caller();
     return 0;
 }
 
@@ -98,7 +106,7 @@ int det_mutex_lock(pthread_mutex_t *m) {
         det_leave_kept(held);
         return lock_slow(m);
     }
-    mx->state = 1;
+    mx->state = held_by_caller();
     det_end_kept(DET_MUTEX_LOCK, mx->hw_id, held);
     return 0;
 }
@@ -118,7 +126,8 @@ int det_mutex_trylock(pthread_mutex_t *m) {
         return lock_within(m);
     take(DET_MUTEX_TRYLOCK, mx);
     int r = mx->state != 0 ? EBUSY : 0;
-    mx->state = 1;
+    if (r == 0)
+        mx->state = held_by_caller();
     det_pass();
     return r;
 }

@@ -177,6 +177,7 @@ static void arrive(uint32_t number, struct det_released *released) {
     } else {
         offer->result = 0;
         turn_block(&r->turn, (uintptr_t)offer->object, TURN_NEVER, TURN_EXACT, false);
+        r->thread[number].awaits = DET_BARRIER;
         turn_pass(&r->turn);
         det_look_no_more(number);
     }

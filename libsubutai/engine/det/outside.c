@@ -142,7 +142,7 @@ int det_sleep(uint64_t ns, const struct sbt_deadline *until) {
         ns = 1; /* 0 is for deadlines that a clock was read for */
     struct sbt_deadline in = sbt_deadline_in(until == NULL ? ns : 0);
     const struct det_wait wait = {
-        .deadline = until != NULL ? until : &in, .ns = ns, .can_cancel = true, .can_interrupt = true};
+        .deadline = until != NULL ? until : &in, .ns = ns, .op = DET_SLEEP, .can_cancel = true, .can_interrupt = true};
     enum turn_reason reason;
     for (;;) {
         det_take_cancelable(DET_SLEEP);

@@ -22,7 +22,7 @@ bool det_await_release(const void *key) {
     bool goes_on = !has_hint && !det_self.is_guest && det_self.n_inner == 0;
     if (goes_on)
         det_self.hint = NULL;
-    det_block(key, &(struct det_wait){.tag = TURN_EXACT, .goes_on = goes_on});
+    det_block(key, &(struct det_wait){.tag = TURN_EXACT, .op = DET_BARRIER, .goes_on = goes_on});
     bool has_gone_on = det_self.has_gone_on;
     det_self.has_gone_on = false;
     return has_gone_on;

@@ -22,10 +22,7 @@
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/hints.h"
-#include "engine/det/places.h"
-#include "engine/det/site.h"
 #include "engine/det/type.h"
-#include "os/memory.h"
 #include "switch/switch.h"
 #include "wait/adapt.h"
 #include "wait/park.h"
@@ -135,6 +132,7 @@ struct turn_wait {
     const struct det_wait *wait;
     const struct sbt_deadline *deadline; /* NULL: none, or it has passed */
     bool is_blocked;                     /* det_block's: the thread stands aside */
+    unsigned n_looks;                    /* for a deadlock, so far */
 };
 
 /*
@@ -221,19 +219,24 @@ static void look_no_more(const struct turn_wait *w) {
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
+    uint64_t logical;
     if (is_kept_waiting(w))
         det_look(w->number);
     bool is_watching = is_kept_waiting(w); /* it may have been served: then it does not look */
-    if (is_watching)
-        soon = sbt_deadline_in(det_look_every_ns());
-    else
+    if (!is_watching)
         look_no_more(w);
-    int r = park(w, word, is_watching ? &soon : w->deadline);
+    bool is_stuck = !is_watching && w->deadline == NULL && det_is_stuck(&logical);
+    if (is_watching || is_stuck)
+        soon = sbt_deadline_in(is_stuck ? det_stuck_ns(w->n_looks) : det_look_every_ns());
+    int r = park(w, word, is_watching || is_stuck ? &soon : w->deadline);
     if (is_over(w))
         return;
     if (is_watching && r != 0) /* signals may come faster than the time to look */
         det_look_for_stall();
-    if (r == ETIMEDOUT && !is_watching) {
+    if (r == ETIMEDOUT && is_stuck) {
+        w->n_looks++;
+        det_look_for_deadlock(logical);
+    } else if (r == ETIMEDOUT && !is_watching) {
         w->deadline = NULL;
         is_overdue(w->number);
     } else if (r == EINTR && w->wait->can_interrupt) {
@@ -311,25 +314,6 @@ static bool take_turn(struct turn_wait *w) {
     return has_it;
 }
 
-/* The process's first operation, or a forked child's. There is no other thread. */
-static void begin_round(void) {
-    struct det_round *r = det_round;
-    bool is_forked = r->generation != 0;
-    if (is_forked) {
-        sbt_memory_clear(r, sizeof *r);
-        det_watch_forked();
-    }
-    turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
-    r->generation = sbt_fork_generation() + 1;
-    r->process = sbt_syscall0(SYS_getpid);
-    det_adopt_unknown(0, false);
-    det_site_warm();
-    det_places_begin();
-    r->is_timed = sbt_options.value[SBT_OPT_SCHEDULE_TIMES].u != 0;
-    r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked, det_hints_begin());
-    r->is_watched = r->is_logged || r->is_hinted;
-}
-
 void det_take_slow(void) {
     const struct det_wait wait = {.deadline = NULL};
     struct turn_wait w;
@@ -341,7 +325,7 @@ void det_take_slow(void) {
         if (det_self.offers != 0)
             det_look_at_offer();
         if (det_round->generation != sbt_fork_generation() + 1)
-            begin_round();
+            det_begin_round();
         if (det_self.generation != det_round->generation || det_self.number == DET_NO_NUMBER)
             det_join_round();
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};

@@ -74,6 +74,8 @@ struct det_round {
     uint64_t n_ops, hash; /* of the schedule; the holder's */
     long process;         /* its id */
     uint32_t told;        /* its end: det.c; atomic */
+    uint32_t told_stuck;  /* has a deadlock been told of (stall.h)? Atomic, written under the lock */
+    uint32_t live;        /* deadlock.c: the last thread that was found to be able to go on; under the lock */
     bool is_watched;      /* operations take the slow way: for the log, hints or a cancellation; the holder's */
     bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
     bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
@@ -103,6 +105,7 @@ struct det_round {
         pthread_t handle;
         bool has_handle;
         uint32_t futex;    /* the object of its wait (futex.c); the holder's */
+        uint8_t awaits;    /* enum det_op, while it is blocked: for what; under the lock */
         bool is_detached;  /* the number is free when the thread has ended; the holder's */
         bool is_cancelled; /* its next cancellation point acts; the holder's */
     } thread[TURN_THREADS];

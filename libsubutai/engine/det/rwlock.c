@@ -65,7 +65,10 @@ static int wait_until(pthread_rwlock_t *l, bool (*may)(pthread_rwlock_t *), uint
     while (!may(l)) {
         if (sbt_rwlock_of(l)->writer == sbt_thread_owner())
             return EDEADLK;
-        enum turn_reason reason = det_block(l, &(struct det_wait){.deadline = deadline, .tag = kind, .bits = kind});
+        enum turn_reason reason = det_block(l, &(struct det_wait){.deadline = deadline,
+                                                                  .tag = kind,
+                                                                  .op = kind == READER ? DET_READ_LOCK : DET_WRITE_LOCK,
+                                                                  .bits = kind});
         has_waited = true;
         if (may(l))
             break;

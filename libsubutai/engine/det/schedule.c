@@ -270,6 +270,16 @@ void det_schedule_released(uint32_t thread) {
     sbt_lock_drop(&the_log->lock);
 }
 
+void det_schedule_deadlock(const struct schedule_deadlock *d, uintptr_t site) {
+    uint8_t token[SCHEDULE_MAX_TOKEN + 3 * SCHEDULE_MAX_NUMBER];
+    sbt_lock_take(&the_log->lock);
+    write_pending();
+    uint32_t number = site_of(site);
+    uint8_t *end = schedule_put(schedule_put(put_head(token, SCHEDULE_DEADLOCK, d->thread), d->op), number);
+    write_out(token, schedule_put(schedule_put(end, d->object), d->other == TURN_NO_THREAD ? 0 : d->other + 1));
+    sbt_lock_drop(&the_log->lock);
+}
+
 void det_schedule_section(uint32_t thread, uint64_t hint, uint64_t turns) {
     uint8_t token[SCHEDULE_MAX_TOKEN + 2 * SCHEDULE_MAX_NUMBER];
     sbt_lock_take(&the_log->lock);

@@ -47,6 +47,16 @@ void det_schedule_return(uint32_t thread, enum schedule_return how);
 void det_schedule_stall(uint32_t thread);
 /* With the round's lock: the turn has been taken away from it, and no other thread has got it yet. */
 void det_schedule_released(uint32_t thread);
+/*
+ * With the round's lock, while no thread can go on: that one waits for the object of such an operation, which another
+ * thread has (TURN_NO_THREAD: not known), or for that thread's end. Return address; 0: not known.
+ */
+struct schedule_deadlock {
+    uint32_t thread;
+    enum schedule_op op;
+    uint32_t object, other;
+};
+void det_schedule_deadlock(const struct schedule_deadlock *d, uintptr_t site);
 
 /* The log is complete: nothing is written any more. */
 void det_schedule_end(const struct schedule_totals *totals);

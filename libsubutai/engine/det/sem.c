@@ -25,7 +25,7 @@ int det_sem_destroy(sem_t *s) {
 }
 
 int det_sem_wait(sem_t *s, const struct sbt_deadline *deadline) {
-    const struct det_wait wait = {.deadline = deadline, .can_cancel = true, .can_interrupt = true};
+    const struct det_wait wait = {.deadline = deadline, .op = DET_SEM_WAIT, .can_cancel = true, .can_interrupt = true};
     struct sbt_sem *sx = sbt_sem_of(s);
     int r = 0;
     for (;;) {

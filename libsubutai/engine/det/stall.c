@@ -15,7 +15,6 @@
  *  2. The other thread writes in_op, and then reads `holder`.
  * Either the first sees in_op and gives the turn back, or the second sees that it has not got the turn.
  */
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -23,52 +22,26 @@
 #include "decimal.h"
 #include "engine/det/det.h"
 #include "os/arch.h"
-#include "os/code_maps.h"
 #include "os/fence.h"
 #include "os/proc.h"
 #include "switch/switch.h"
 
 static bool has_told; /* and what follows is used */
-static char maps_line[SBT_CODE_MAPS_LINE];
-static struct place {
-    uintptr_t site; /* looked for: the call's last byte */
-    char text[300]; /* MODULE+0xOFFSET; "": not found */
-} place;
-
-static void name_place(void *argument, uint64_t start, uint64_t end, uint64_t offset, const char *path) {
-    struct place *p = argument;
-    if (p->site - start >= end - start || path[0] != '/')
-        return;
-    const char *name = strrchr(path, '/') + 1;
-    size_t n = strlen(name);
-    if (n > sizeof p->text - 20) /* + 0x and 16 digits */
-        return;
-    memcpy(p->text, name, n);
-    memcpy(p->text + n, "+0x", 4);
-    n += 3;
-    uint64_t at = p->site - start + offset;
-    int digits = 1;
-    while (digits < 16 && at >> 4 * digits != 0)
-        digits++;
-    while (digits-- > 0)
-        p->text[n++] = "0123456789abcdef"[at >> 4 * digits & 15];
-    p->text[n] = '\0';
-}
+static char place[DET_PLACE_BYTES];
 
 /* The call is known where operations are logged, or looked at for hints. */
 static void tell(uint32_t holder, bool releases) {
     char number[DECIMAL_SIZE];
     if (__atomic_exchange_n(&has_told, true, __ATOMIC_RELAXED))
         return;
-    place.site = __atomic_load_n(&det_round->thread[holder].site, __ATOMIC_RELAXED) - 1;
-    sbt_code_maps_read(maps_line, name_place, &place);
-    bool is_known = place.text[0] != '\0';
+    det_place_text(__atomic_load_n(&det_round->thread[holder].site, __ATOMIC_RELAXED), place);
+    bool is_known = place[0] != '\0';
     sbt_log(1, "thread ", decimal_of(number, holder), " keeps the turn and makes no operation: ",
             releases ? "it goes on outside the order" : "the others wait (--stall release lets them go on)",
             is_known ? "; hints for its last call: 'pcs "
                      : "; with --schedule FILE this line has a hint for its last call",
-            is_known ? place.text : "", is_known ? "' if it loops on a variable, 'give-up-turn " : "",
-            is_known ? place.text : "", is_known ? "' if it computes" : "", NULL);
+            is_known ? place : "", is_known ? "' if it loops on a variable, 'give-up-turn " : "", is_known ? place : "",
+            is_known ? "' if it computes" : "", NULL);
 }
 
 static bool makes_operation(uint32_t holder, bool sleeps) {

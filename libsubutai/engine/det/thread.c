@@ -196,7 +196,7 @@ uint32_t det_number_at_creation(void) {
  */
 int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_outside) {
     struct det_round *r = det_round;
-    const struct det_wait wait = {.deadline = deadline, .can_cancel = true};
+    const struct det_wait wait = {.deadline = deadline, .op = DET_JOIN, .can_cancel = true};
     int result = 0;
     det_take_cancelable(DET_JOIN);
     uint32_t number = find(thread);
