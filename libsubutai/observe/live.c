@@ -9,12 +9,13 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include "abi/outside.h"
 #include "live_format.h"
 #include "observe/file.h"
-#include "observe/record.h"
+#include "observe/profile.h"
 #include "os/own_file.h"
 #include "os/proc.h"
 #include "os/signals.h"
@@ -58,8 +59,15 @@ _Static_assert((int)REC_FREE == (int)LIVE_FREE && (int)REC_LIVE == (int)LIVE_LIV
 _Static_assert(sizeof(((struct rec_thread *)0)->outside) == 8 && sizeof(((struct rec_thread *)0)->call_at) == 8,
                "trace/live_format.h");
 
+/* The last room on a disk is the program's and the trace's. */
+#define LEAST_FREE (UINT64_C(16) << 20)
+
 /* Room in the file, for good. The caller has blocked signals. */
 static bool allocate(int fd, uint64_t offset, size_t bytes) {
+    struct statfs about;
+    if (sbt_syscall3(SYS_fstatfs, fd, &about, 0) != 0 ||
+        (uint64_t)about.f_bavail * (uint64_t)about.f_bsize < LEAST_FREE)
+        return false;
     long r = sbt_syscall6(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
     if (r == -EFBIG)
         sbt_own_file_take_limit();
@@ -178,12 +186,23 @@ void rec_live_give(uid_t user) {
         sbt_syscall3(SYS_fchown, live.fd, user, -1);
 }
 
-/* A private copy takes the record's place. Without memory the child has the parent's record, and does not record. */
+/*
+ * A private copy takes the record's place; without memory for one the caller gets another record. The parent goes on
+ * and changes the record, so its pointers may be to memory that the child does not have.
+ */
 static void take_home(struct rec_thread *t) {
-    void *copy = rec_map(sizeof *t);
-    if (copy == NULL)
+    struct rec_thread *copy = rec_map(sizeof *t);
+    if (copy == NULL) {
+        if (t == rec_self) {
+            rec_self = NULL;
+            rec_profile_self = NULL;
+        }
         return;
+    }
     memcpy(copy, t, sizeof *t);
+    copy->profile = t == rec_self ? rec_profile_self : NULL;
+    copy->stacks = NULL;
+    copy->creating = NULL;
     long r = sbt_syscall6(SYS_mremap, (long)copy, sizeof *t, sizeof *t, MREMAP_MAYMOVE | MREMAP_FIXED, (long)t, 0);
     if (r == (long)t)
         t->is_live = false;
@@ -196,10 +215,11 @@ static void take_home(struct rec_thread *t) {
 void rec_live_forget(void) {
     struct rec_thread *begun = rec_self != NULL ? rec_self->creating : NULL;
     for (struct rec_thread *t = rec.threads; t != NULL; t = t->next)
-        if (t->is_live && (t == rec_self || t == begun || t->tid == 0))
+        if (t->is_live && (t == rec_self || t == begun || t->tid == 0)) {
             take_home(t);
-    if (begun != NULL)
-        begun->tid = 0;
+            if (!t->is_live && t != rec_self)
+                t->tid = 0;
+        }
     if (live.header != NULL)
         sbt_syscall3(SYS_munmap, live.header, SBT_PAGE_MAX, 0);
     if (live.fd >= 0 && sbt_own_file_is(&live.own, live.fd))
