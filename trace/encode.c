@@ -212,14 +212,18 @@ void trace_encoder_header(const struct trace_encoder *e, struct trace_block *hea
     header->header_sum = trace_header_sum(header);
 }
 
+/*
+ * The sequence is last: if the process is killed in here, it says whether the block that is in the file is this one.
+ */
 void trace_encoder_next(struct trace_encoder *e) {
-    e->sequence++; /* this makes all hints stale */
     e->n_event_bytes = e->n_templates = e->n_definition_bytes = e->n_events = 0;
     e->n_objects = e->n_sites = e->n_threads = 0;
     e->next_slot = e->last_missed = 0;
     e->last_object_address = e->last_site_address = 0;
     e->first_clock_ns = e->clock_ns;
     memset(e->slot_object, 0, sizeof e->slot_object);
+    __atomic_signal_fence(__ATOMIC_RELEASE);
+    e->sequence++; /* this makes all hints stale */
 }
 
 void trace_encoder_again(struct trace_encoder *e) {

@@ -114,6 +114,10 @@ enum {
     TRACE_EXTRA_STACK = 16 /* a stack's number */
 };
 
+/* overhead_ns of the last block: a reader has added it to a killed program's trace. Its clock_ns is when the program
+ * ended, or if that was not known, when its threads did their last. */
+enum { TRACE_KILLED = 1, TRACE_KILLED_LATER = 2 };
+
 enum trace_definition {
     TRACE_DEFINE_OBJECT = 1, /* number, zigzag difference of its address to the last object's in the block */
     TRACE_DEFINE_SITE,       /* the same with a return address */

@@ -149,7 +149,10 @@ static bool note_block(struct sbt_trace *trace, uint64_t offset, const struct tr
         *(events ? &info->n_events : &info->n_tallies) += header->n_events;
     } else if (header->kind == TRACE_BLOCK_END) {
         raise_numbers(info, header);
-        info->whole = true;
+        trace->has_end = true;
+        info->completed = header->overhead_ns == TRACE_KILLED || header->overhead_ns == TRACE_KILLED_LATER;
+        info->end_is_known = header->overhead_ns != TRACE_KILLED_LATER;
+        info->whole = !info->completed;
         info->duration_ns = header->clock_ns;
     }
     return true;
@@ -160,7 +163,7 @@ static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
     uint64_t offset = sizeof(struct trace_preamble), bytes;
     for (; offset < trace->size; offset += bytes) {
         struct trace_block header;
-        if (trace->info.whole)
+        if (trace->has_end)
             return trace_fail(error, offset, "there is something behind the last block");
         if (trace->size - offset < sizeof header)
             return cut_short(trace, offset, error);
@@ -306,12 +309,12 @@ static bool totals(struct sbt_trace *trace, struct sbt_trace_error *error) {
 
 /* The duration of a trace that is not whole: until its last block begins. */
 static void estimate_duration(struct sbt_trace *trace) {
-    for (size_t i = 0; i < trace->n_tallies && !trace->info.whole; i++) {
+    for (size_t i = 0; i < trace->n_tallies && !trace->has_end; i++) {
         uint64_t clock_ns = next_header(trace, trace->tallies[i]).clock_ns;
         if (clock_ns > trace->info.duration_ns)
             trace->info.duration_ns = clock_ns;
     }
-    for (size_t i = 0; i < trace->n_blocks && !trace->info.whole; i++) {
+    for (size_t i = 0; i < trace->n_blocks && !trace->has_end; i++) {
         uint64_t clock_ns = next_header(trace, trace->blocks[i]).clock_ns;
         if (clock_ns > trace->info.duration_ns)
             trace->info.duration_ns = clock_ns;
@@ -344,6 +347,7 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
 }
 
 struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error) {
+    sbt_trace_complete(path, 0);
     struct sbt_trace *trace = calloc(1, sizeof *trace);
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe's writer */

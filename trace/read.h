@@ -40,6 +40,7 @@ struct sbt_trace {
     uint64_t *others;  /* offsets of the other blocks, in the file's order */
     uint64_t *tallies; /* offsets of blocks of tallies, in the file's order */
     size_t n_blocks, n_others, n_tallies;
+    bool has_end;
     uint32_t *first; /* [thread]: the thread's first block in `blocks`; [n_threads]: n_blocks */
     char *command, *engine;
     struct trace_names names;

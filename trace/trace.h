@@ -133,7 +133,8 @@ struct sbt_trace_info {
     uint32_t n_threads, n_objects, n_sites; /* upper bounds if the trace is not whole */
     uint64_t n_events;
     uint64_t duration_ns;
-    bool whole; /* false: the program was killed, and the trace ends with the last block that reached the disk */
+    bool whole; /* false: the program was killed; see `completed`. Or its disk was full: the trace ends with the last
+                 * block that reached the disk */
     bool generated;
     const char *command; /* as recorded; valid while the trace is open */
     const char *engine;  /* the engine that the program ran under; "": generated */
@@ -149,11 +150,21 @@ struct sbt_trace_info {
      * were counted, and these, in user code. False: there was no counter, or the trace is not whole. */
     bool counts_misses;
     uint64_t n_counted_holds, n_misses;
+    /* Not whole, but all that the program's threads knew is there, with an end of each thread. A profile lacks what
+     * they had counted since they wrote it last. end_is_known: duration_ns is until the program ended; false: until its
+     * threads did their last, and waits that had not ended were longer. */
+    bool completed, end_is_known;
 };
 
 /* NULL and *error: it cannot be opened, or is no trace of this version. Needs memory for each block, and none for
  * events. */
 struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error);
+/*
+ * The program that has recorded into the file was killed, and left FILE.live: what its threads had not written is added
+ * to the file. Nothing happens if there is no FILE.live, the process lives, or the file cannot be written to.
+ * sbt_trace_open does this first. `just_ended`: this process has ended just now, so the caller knows when; 0: none.
+ */
+void sbt_trace_complete(const char *path, uint32_t just_ended);
 void sbt_trace_close(struct sbt_trace *trace);
 const struct sbt_trace_info *sbt_trace_info(const struct sbt_trace *trace);
 

@@ -15,6 +15,7 @@
 
 #include "abi/outside.h"
 #include "core/log.h"
+#include "observe/live.h"
 #include "observe/profile.h"
 #include "os/futex.h"
 #include "os/own_file.h"
@@ -43,6 +44,7 @@ static struct {
 static void fail(long error) {
     const char *why = strerrordesc_np((int)-error);
     __atomic_store_n(&rec.closing, 1, __ATOMIC_RELAXED);
+    rec_live_end();
     if (!__atomic_exchange_n(&file.failed, true, __ATOMIC_RELAXED))
         sbt_log(1, "recording ends, the program goes on: '", file.own.path[0] != '\0' ? file.own.path : file.own.wanted,
                 "': ", why != NULL ? why : "unknown error",
@@ -78,8 +80,7 @@ static uint8_t *define_process(uint8_t *at) {
     return trace_put(trace_put(trace_put(at, rec.profile ? PROFILE_MAX_INTERVAL : 1), rec.stack_min_ns), 0);
 }
 
-/* Move a descriptor to where programs do not expect their own; it stays if that fails. */
-static int out_of_the_way(long fd) {
+int rec_file_out_of_the_way(long fd) {
     long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (high < 0)
         return (int)fd;
@@ -109,7 +110,10 @@ static long begin_file(long fd) {
     trace_definitions_header(&header, TRACE_BLOCK_BEGIN, definitions, (uint32_t)(end - definitions));
     struct iovec parts[] = {
         {&preamble, sizeof preamble}, {&header, sizeof header}, {definitions, (size_t)(end - definitions)}};
-    return write_parts((int)fd, parts, 3);
+    long r = write_parts((int)fd, parts, 3);
+    if (r >= 0)
+        rec_live_begin(file.own.path, header.header_sum);
+    return r;
 }
 
 /* `only_free`: open FILE if it is still free, and no other file. */
@@ -117,7 +121,7 @@ static long open_file(bool only_free) {
     long fd = sbt_own_file_create(&file.own, O_WRONLY | O_APPEND, only_free ? 1 : SBT_OWN_FILE_NAMES);
     if (fd < 0)
         return fd;
-    fd = out_of_the_way(fd);
+    fd = rec_file_out_of_the_way(fd);
     long r = begin_file(fd);
     if (r < 0)
         sbt_syscall3(SYS_close, fd, 0, 0);
@@ -133,7 +137,7 @@ static long descriptor(bool only_free) {
         long again = sbt_own_file_open(&file.own, O_WRONLY | O_APPEND);
         if (again < 0)
             return again;
-        again = out_of_the_way(again);
+        again = rec_file_out_of_the_way(again);
         __atomic_store_n(&file.fd, (int)again, __ATOMIC_RELEASE);
         return again;
     }
@@ -265,6 +269,8 @@ static void user_changes(uid_t user, bool for_good) {
     long fd = !rec_file_is_begun() && may_make(user) ? -EEXIST : descriptor(false);
     if (fd >= 0 && for_good)
         sbt_syscall3(SYS_fchown, fd, user, -1);
+    if (for_good)
+        rec_live_give(user);
     sbt_signals_restore(signals);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "observe/number.h"
 
+#include "observe/live.h"
+
 struct rec_node *rec_node_find_for(struct rec_call *c, uintptr_t address) {
     __typeof(&c->thread->objects[0]) cached = &c->thread->objects[REC_CACHE_PLACE(address)];
     uint64_t worked = rec_apart_begin(c);
@@ -122,6 +124,8 @@ uint32_t rec_site_find(struct rec_call *c, uintptr_t address) {
         new_site(t, node, address);
     if (!c->nested)
         REC_CACHE(&t->sites[REC_CACHE_PLACE(address)], address, number, rec_life_of(node));
+    if (SBT_UNLIKELY(!t->is_live) && !c->nested) /* it is older than the file, as the first thread's is */
+        rec_live_adopt(t);
     rec_apart_end(c, worked);
     return rec_life_of(node);
 }

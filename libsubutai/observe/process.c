@@ -96,12 +96,14 @@ static struct rec_thread *enter_create(struct rec_call *c, const void *site) {
         return NULL;
     }
     c->event.other = t->number;
+    c->thread->creating = t;
     return t;
 }
 
 /* The record may be another thread's already. */
 static void created(struct rec_call *c, struct rec_thread *t, uint32_t number, const pthread_t *handle,
                     const void *routine, int r) {
+    c->thread->creating = NULL;
     if (r == 0)
         introduce(t, number, handle);
     else

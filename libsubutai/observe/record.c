@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "observe/file.h"
+#include "observe/live.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
 #include "os/futex.h"
@@ -23,6 +24,7 @@ static void begin_process(void) {
 
 /* In a forked child, at its first event: forget the parent's trace. */
 static void begin_child(void) {
+    rec_live_forget(); /* before anything is written to a record */
     rec_file_forget();
     rec_threads_forget();
     rec_table_forget();
@@ -188,15 +190,19 @@ static bool anything_to_end(void) {
 
 static void finish(void) {
     uint64_t end_ns = rec_now_ns();
-    if (rec_self != NULL && rec_self->state == REC_LIVE && rec_self->generation == rec.generation)
+    if (rec_self != NULL && rec_self->state == REC_LIVE && rec_self->generation == rec.generation) {
+        rec_self->at_end = true;
         rec_note(rec_self, SBT_TRACE_THREAD_END, SBT_TRACE_NONE);
+    }
     if (__atomic_exchange_n(&rec.closing, 1, __ATOMIC_SEQ_CST) != 0)
         return;
     /* Pairs with rec_busy_begin and rec_profile_begin_change. */
     sbt_syscall3(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     finish_threads(end_ns);
-    if (stop_writing())
+    if (stop_writing()) {
         write_end();
+        rec_live_end();
+    }
 }
 
 /*
@@ -244,6 +250,7 @@ __attribute__((constructor)) static void construct(void) {
     rec_calibrate();
     rec_stack_start();
     at_quick_exit(rec_finish);
+    pthread_atfork(NULL, NULL, rec_live_forget);
     struct rec_thread *t = rec_thread_attach();
     if (t != NULL && t->encoder.n_events == 0) /* all times of a block are encoded relative to one value */
         t->encoder.overhead_ns = rec.overhead_ns;

@@ -103,5 +103,6 @@ void rec_put_running(struct rec_thread *t, uint64_t now_ns) {
         end.other = t->in_call - 1u == SBT_TRACE_THREAD_JOIN ? t->call_waits.other : SBT_TRACE_NONE;
         end.site = t->call_waits.site;
     }
+    t->at_end = true;
     rec_put(t, &end);
 }

@@ -127,6 +127,9 @@ struct rec_thread {
      */
     volatile bool has_arrived;
     struct sbt_trace_event arrival;
+    volatile bool at_end;        /* no event of its end is to come: it has not begun, or has had that event */
+    bool is_live;                /* see live.h: the record is in the file, or has found no room there */
+    struct rec_thread *creating; /* the record of the thread that it is creating */
     struct {
         uintptr_t address;
         struct rec_node *node;

@@ -18,6 +18,7 @@
 
 #include "abi/outside.h"
 #include "observe/errors.h"
+#include "observe/live.h"
 #include "observe/profile.h"
 #include "observe/stack.h"
 #include "os/fence.h"
@@ -50,6 +51,8 @@ static bool is_attached(const struct rec_thread *t) {
 }
 
 static void renew(struct rec_thread *t, uint32_t number) {
+    t->at_end = true;
+    __atomic_signal_fence(__ATOMIC_RELEASE);
     memset(&t->encoder, 0, offsetof(struct trace_encoder, templates));
     memset(t->objects, 0, sizeof t->objects);
     memset(t->sites, 0, sizeof t->sites);
@@ -66,6 +69,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
     t->flushing = t->has_arrived = false;
     t->carried_ns = t->long_after = t->end_ns = 0;
     t->in_call = 0;
+    t->creating = NULL;
     t->owed_ns = 0;
     t->last_site = t->n_reckoned = 0;
     t->outside = NULL;
@@ -103,6 +107,7 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
  */
 void rec_thread_close(struct rec_thread *t) {
     rec_profile_write(t, false);
+    t->at_end = true;
     if (t->busy == 0) {
         struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
                                       .object = SBT_TRACE_NONE,
@@ -160,7 +165,7 @@ struct rec_thread *rec_thread_new(void) {
         }
     }
     bool fresh = t == NULL;
-    if (fresh && (t = rec_map(sizeof *t)) == NULL)
+    if (fresh && (t = rec_live_new()) == NULL && (t = rec_map(sizeof *t)) == NULL)
         return NULL;
     renew(t, __atomic_fetch_add(&rec.n_threads, 1, __ATOMIC_RELAXED));
     __atomic_store_n(&t->state, REC_LIVE, __ATOMIC_RELAXED);
@@ -183,6 +188,7 @@ void rec_thread_run(struct rec_thread *t) {
     t->encoder.first_clock_ns = t->encoder.clock_ns = now > rec.start_ns ? now - rec.start_ns : 0;
     __atomic_store_n(&t->end_ns, now, __ATOMIC_RELEASE); /* the thread has begun; pairs with write_live */
     __atomic_signal_fence(__ATOMIC_RELEASE);
+    t->at_end = false;
     rec_profile_self = t->profile;
     rec_self = t;
 }
@@ -283,8 +289,10 @@ void rec_threads_forget(void) {
     while (t != NULL) {
         struct rec_thread *next = t->next;
         if (t != rec_self && t->tid != 0) {
-            rec_profile_forget(t);
-            rec_stack_forget(t);
+            if (!t->is_live) { /* the parent may have given it other memory meanwhile, which the child does not have */
+                rec_profile_forget(t);
+                rec_stack_forget(t);
+            }
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
         }
         t = next;

@@ -54,6 +54,22 @@ char sbt_proc_state(uint32_t tid) {
     return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
+uint64_t sbt_proc_start(void) {
+    char text[1024];
+    return read_path("/proc/self/stat", text, sizeof text) > 0 ? sbt_proc_start_in(text) : 0;
+}
+
+uint64_t sbt_proc_start_in(const char *text) {
+    const char *at = strrchr(text, ')'); /* the name is field 2, and may hold anything */
+    uint64_t value = 0;
+    for (int field = 2; at != NULL && field < 22; field++)
+        if ((at = strchr(at, ' ')) != NULL)
+            at++;
+    for (; at != NULL && *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
 static uint64_t hexadecimal(const char *at) {
     uint64_t value = 0;
     for (;; at++) {

@@ -13,6 +13,12 @@
  */
 char sbt_proc_state(uint32_t tid);
 
+/* When this process started, as in field 22 of its stat in proc(5), which does not change; 0: the kernel does not say.
+ */
+uint64_t sbt_proc_start(void);
+/* The same of a stat file's text. */
+uint64_t sbt_proc_start_in(const char *text);
+
 /*
  * Runnable threads of all processes of the machine at this moment, the caller among them; 0: the kernel does not say.
  * In a container it may be the container's alone.

@@ -91,7 +91,7 @@ check "the call is the thread's end, not an event" \
 record killed
 check "killed while a thread is in a call" is "$status" 137
 subutai trace info --json t.sbt
-check "what was written can be read" json '.[0] | (.whole | not) and .events > 4000 and .operations.outside_wait == null'
+check "what was written can be read" json '.[0] | (.whole | not) and .events > 4000 and .operations.thread_end.count == 2'
 subutai predict t.sbt
 check "and predicted from" is "$status" 0
 finish

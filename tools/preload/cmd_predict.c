@@ -140,7 +140,7 @@ static size_t open_file(struct predict *p, const char *path) {
         cmd_refuse("predict: %s: an empty trace", path);
     if (!info->whole)
         cmd_warn("predict: %s: the recorded program did not end; its trace is used as far as it goes", path);
-    if (info->whole && info->n_lost > 0)
+    if ((info->whole || info->completed) && info->n_lost > 0)
         cmd_warn("predict: %s: the recorder has lost %ju events", path, (uintmax_t)info->n_lost);
     if (info->profile)
         say_what_a_profile_lacks(path, file->trace);

@@ -22,6 +22,7 @@
 #include "env.h"
 #include "find.h"
 #include "report_print.h"
+#include "trace.h"
 #include "verdict.h"
 #include "words.h"
 
@@ -115,8 +116,16 @@ _Noreturn static void become(const char *path, char **command_line, char **env, 
     cmd_refuse("profile: program '%s' cannot be executed: %s", command_line[0], strerror(errno));
 }
 
+/* This process has ended just now, and others, which it has started, perhaps before. */
+static void complete_traces(struct profile *p, pid_t pid) {
+    list_traces(p);
+    for (size_t i = 0; i < p->n_files; i++)
+        sbt_trace_complete(p->files[i], (uint32_t)pid);
+}
+
 /* The program's wait status. */
-static int run(const char *path, char **command_line, char **env) {
+static int run(struct profile *p, const char *path, char **env) {
+    char **command_line = p->command_line;
     struct sigaction before[2];
     int status;
     sigaction(SIGINT, NULL, &before[0]);
@@ -132,6 +141,7 @@ static int run(const char *path, char **command_line, char **env) {
         if (errno != EINTR)
             cmd_refuse("profile: lost the child process: %s", strerror(errno));
     child = 0;
+    complete_traces(p, pid);
     return status;
 }
 
@@ -214,7 +224,7 @@ static bool tell_end(const struct profile *p, const char *program, int status) {
         cmd_warn("profile: '%s' was ended by SIG%s before it had written anything to %s: let it run for longer",
                  program, name, p->out);
     else if (WIFSIGNALED(status))
-        cmd_warn("profile: '%s' was ended by SIG%s; the report is of what was written until then", program, name);
+        cmd_warn("profile: '%s' was ended by SIG%s; the report is of what it did until then", program, name);
     else if (p->n_files == 0)
         cmd_warn("profile: '%s' has left no trace: it was not served, or could not write to %s", program, p->out);
     return p->n_files > 0;
@@ -304,7 +314,7 @@ static int profile_main(const struct command *self, int argc, char **argv) {
     struct sbt_options options;
     char **env = env_build("profile", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
     verdict_warn(&verdict, "profile", command_line[0], options.value[SBT_OPT_VERBOSE].u);
-    int status = run(path, command_line, env);
+    int status = run(&p, path, env);
     report_on(&p, command_line[0], status);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

@@ -55,6 +55,7 @@ static const struct field info_fields[] = {
     {NULL, "engine", NULL, 0, FIELD_TEXT, INFO(info.engine), 0},
     {NULL, "process", NULL, 0, FIELD_UINT64, INFO(info.process_id), 0},
     {NULL, "whole", NULL, 0, FIELD_BOOL, INFO(info.whole), 0},
+    {NULL, "completed", NULL, 0, FIELD_BOOL, INFO(info.completed), 0},
     {NULL, "generated", NULL, 0, FIELD_BOOL, INFO(info.generated), 0},
     {NULL, "threads", NULL, 0, FIELD_UINT32, INFO(info.n_threads), 0},
     {NULL, "objects", NULL, 0, FIELD_UINT32, INFO(info.n_objects), 0},
@@ -177,7 +178,9 @@ static void info_text(const struct summary *s) {
     if (s->outside_ns > 0)
         printf(", %s waiting outside: %.1f %% of the threads' time", format_ns(outside, (double)s->outside_ns),
                100.0 * (double)s->outside_ns / (double)s->life_ns);
-    printf("; %s\n", info->whole ? "whole" : "not whole: ends with the last block that was written");
+    printf("; %s\n", info->whole       ? "whole"
+                     : info->completed ? "not whole: the program was killed"
+                                       : "not whole: ends with the last block that was written");
     printf("%u threads, %u objects, %u call sites, %ju events, %.2f bytes an event", info->n_threads, info->n_objects,
            info->n_sites, (uintmax_t)info->n_events,
            info->n_events > 0 ? (double)s->n_bytes / (double)info->n_events : 0.0);

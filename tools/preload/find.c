@@ -145,8 +145,12 @@ static char *place(const char *subcommand, const char *kind, const char *magic, 
     return absolute;
 }
 
+/* What a killed program has left beside an old trace goes with it. */
 char *find_trace_place(const char *subcommand, const char *path) {
-    return place(subcommand, "trace", "SBTTRACE", path);
+    char *absolute = place(subcommand, "trace", "SBTTRACE", path), *live = cmd_format("%s.live", absolute);
+    unlink(live);
+    free(live);
+    return absolute;
 }
 
 char *find_schedule_place(const char *subcommand, const char *path) {

@@ -18,6 +18,7 @@ static void trace(struct doc *d) {
     json_text(&d->j, "engine", info->engine);
     json_uint(&d->j, "process", info->process_id);
     json_bool(&d->j, "whole", info->whole);
+    json_bool(&d->j, "completed", info->completed);
     json_bool(&d->j, "profile", info->profile);
     json_uint(&d->j, "events", info->n_events);
     json_uint(&d->j, "lost", info->n_lost);

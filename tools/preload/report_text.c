@@ -65,6 +65,20 @@ unsigned text_most(const struct text *t, size_t n) {
 
 /* ---- the summary ---- */
 
+/* What is not there of a program that did not end by itself. */
+static const char *what_is_missing(const struct sbt_trace_info *info) {
+    if (info->whole)
+        return "";
+    if (!info->completed)
+        return "; not whole: the program was killed, the end is missing, and with it what threads waited for then";
+    if (info->end_is_known)
+        return info->profile ? "; the program was killed: what its threads had counted last is missing"
+                             : "; the program was killed";
+    return info->profile ? "; the program was killed, after the last of these calls: what its threads had counted last "
+                           "is missing"
+                         : "; the program was killed, after the last of these calls";
+}
+
 static void origin(const struct text *t) {
     const struct sbt_trace_info *info = &t->r->info;
     char *lost = info->n_lost > 0 ? cmd_format(", %ju events lost", (uintmax_t)info->n_lost) : cmd_format("%s", "");
@@ -74,10 +88,7 @@ static void origin(const struct text *t) {
     line = info->generated
                ? cmd_format("generated, %ju events", (uintmax_t)info->n_events)
                : cmd_format("process %ju, engine %s, %s%ju events%s%s", (uintmax_t)info->process_id, info->engine,
-                            info->profile ? "a profile, " : "", (uintmax_t)info->n_events, lost,
-                            info->whole ? ""
-                                        : "; not whole: the program was killed, the end is missing, and with it what "
-                                          "threads waited for then");
+                            info->profile ? "a profile, " : "", (uintmax_t)info->n_events, lost, what_is_missing(info));
     text_paragraph(t->out, "", line);
     free(line);
     free(lost);

@@ -49,6 +49,8 @@ class Info(ctypes.Structure):
         ("counts_misses", c_bool),
         ("n_counted_holds", c_uint64),
         ("n_misses", c_uint64),
+        ("completed", c_bool),
+        ("end_is_known", c_bool),
     )
 
 

@@ -105,6 +105,7 @@ class Trace:
         self.n_objects: int = info.n_objects
         self.n_sites: int = info.n_sites
         self.whole: bool = info.whole
+        self.completed: bool = info.completed
         self.generated: bool = info.generated
         self.profile: bool = info.profile
         self.n_tallies: int = info.n_tallies

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * See live.h. The file's memory is allocated before it is mapped: on a full disk a record is in private memory, and no
+ * store to it ends the program by SIGBUS.
+ */
+#include "observe/live.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+
+#include "abi/outside.h"
+#include "live_format.h"
+#include "observe/file.h"
+#include "observe/profile.h"
+#include "os/own_file.h"
+#include "os/proc.h"
+#include "os/signals.h"
+
+enum { RECORD_BYTES = (sizeof(struct rec_thread) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX };
+
+static struct {
+    struct trace_live_header *header; /* atomic; NULL: there is no file, or no longer */
+    int fd;
+    struct sbt_own_file own;
+} live = {.fd = -1};
+
+#define AT(field) (uint16_t) offsetof(struct rec_thread, field)
+static const uint16_t offsets[LIVE_N_FIELDS] = {
+    [LIVE_STATE] = AT(state),
+    [LIVE_BUSY] = AT(busy),
+    [LIVE_FLUSHING] = AT(flushing),
+    [LIVE_AT_END] = AT(at_end),
+    [LIVE_IN_CALL] = AT(in_call),
+    [LIVE_N_PENDING] = AT(n_pending),
+    [LIVE_N_LOST] = AT(n_lost),
+    [LIVE_N_BATCH] = AT(n_batch),
+    [LIVE_N_TAKEN] = AT(n_taken),
+    [LIVE_N_APART] = AT(n_apart),
+    [LIVE_END_NS] = AT(end_ns),
+    [LIVE_CARRIED] = AT(carried_ns),
+    [LIVE_CALL_WORK] = AT(call_work_ns),
+    [LIVE_CALL_AT] = AT(call_at),
+    [LIVE_OUTSIDE] = AT(outside),
+    [LIVE_OUTSIDE_AT] = AT(outside_at),
+    [LIVE_WAITS_OBJECT] = AT(call_waits.object),
+    [LIVE_WAITS_OTHER] = AT(call_waits.other),
+    [LIVE_WAITS_SITE] = AT(call_waits.site),
+    [LIVE_WAITS_TYPE] = AT(call_waits.type),
+    [LIVE_BATCH] = AT(batch),
+    [LIVE_ENCODER] = AT(encoder),
+};
+_Static_assert((int)REC_FREE == (int)LIVE_FREE && (int)REC_LIVE == (int)LIVE_LIVE &&
+                   (int)REC_ENDED == (int)LIVE_ENDED && (int)REC_CLOSING == (int)LIVE_CLOSING,
+               "trace/live_format.h");
+_Static_assert(sizeof(((struct rec_thread *)0)->outside) == 8 && sizeof(((struct rec_thread *)0)->call_at) == 8,
+               "trace/live_format.h");
+
+/* The last room on a disk is the program's and the trace's. */
+#define LEAST_FREE (UINT64_C(16) << 20)
+
+/* Room in the file, for good. The caller has blocked signals. */
+static bool allocate(int fd, uint64_t offset, size_t bytes) {
+    struct statfs about;
+    if (sbt_syscall3(SYS_fstatfs, fd, &about, 0) != 0 ||
+        (uint64_t)about.f_bavail * (uint64_t)about.f_bsize < LEAST_FREE)
+        return false;
+    long r = sbt_syscall6(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
+    if (r == -EFBIG)
+        sbt_own_file_take_limit();
+    return r == 0;
+}
+
+static void *map(void *at, int fd, uint64_t offset, size_t bytes) {
+    long r = sbt_syscall6(SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+                          at != NULL ? MAP_SHARED | MAP_FIXED : MAP_SHARED, fd, (long)offset);
+    return r < 0 && r > -4096 ? NULL : (void *)r;
+}
+
+/* The lock says to a reader in another container that the process lives; this one's end takes it away. */
+static bool lock(int fd) {
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return sbt_syscall3(SYS_fcntl, fd, F_SETLK, &all) == 0;
+}
+
+static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
+    *header = (struct trace_live_header){
+        .magic = TRACE_LIVE_MAGIC,
+        .header_bytes = SBT_PAGE_MAX,
+        .record_bytes = RECORD_BYTES,
+        .event_bytes = sizeof(struct sbt_trace_event),
+        .encoder_bytes = sizeof(struct trace_encoder),
+        .n_batch = REC_N_BATCH,
+        .process_id = rec.process_id,
+        .process_start = sbt_proc_start(),
+        .trace_sum = first_block_sum,
+        .start_ns = rec.start_ns,
+        .scale = rec_clock.scale,
+        .base_ticks = rec_clock.base_ticks,
+    };
+    memcpy(header->offset, offsets, sizeof offsets);
+}
+
+static void remove_file(void) {
+    sbt_syscall6(SYS_unlinkat, AT_FDCWD, (long)live.own.path, 0, 0, 0, 0);
+}
+
+/* The trace is new, so a file that is there is an old one. */
+void rec_live_begin(const char *trace, uint64_t first_block_sum) {
+    size_t n = strlen(trace);
+    if (n + sizeof TRACE_LIVE_ENDING > sizeof live.own.wanted || !abi_outside_is_seen())
+        return;
+    memcpy(live.own.wanted, trace, n);
+    memcpy(live.own.wanted + n, TRACE_LIVE_ENDING, sizeof TRACE_LIVE_ENDING);
+    live.own.ending = TRACE_LIVE_ENDING;
+    sbt_syscall6(SYS_unlinkat, AT_FDCWD, (long)live.own.wanted, 0, 0, 0, 0);
+    long fd = sbt_own_file_create(&live.own, O_RDWR, 1);
+    if (fd < 0) {
+        live.own.path[0] = '\0';
+        return;
+    }
+    live.fd = rec_file_out_of_the_way(fd);
+    struct trace_live_header *header = NULL;
+    if (!allocate(live.fd, 0, SBT_PAGE_MAX) || !lock(live.fd) ||
+        (header = map(NULL, live.fd, 0, SBT_PAGE_MAX)) == NULL) {
+        remove_file();
+        sbt_syscall3(SYS_close, live.fd, 0, 0);
+        live.fd = -1;
+        return;
+    }
+    fill(header, first_block_sum);
+    __atomic_store_n(&live.header, header, __ATOMIC_RELEASE); /* pairs with take */
+}
+
+/* The next record's place in the file, with room; 0: there is none. The caller has blocked signals. */
+static uint64_t take(void) {
+    struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
+    if (header == NULL || !abi_outside_is_seen() || !sbt_own_file_is(&live.own, live.fd))
+        return 0;
+    uint64_t i = __atomic_fetch_add(&header->n_records, 1, __ATOMIC_RELAXED);
+    uint64_t offset = SBT_PAGE_MAX + i * RECORD_BYTES;
+    return i < TRACE_LIVE_RECORDS && allocate(live.fd, offset, RECORD_BYTES) ? offset : 0;
+}
+
+struct rec_thread *rec_live_new(void) {
+    uint64_t signals = sbt_signals_block(), offset = take();
+    struct rec_thread *t = offset != 0 ? map(NULL, live.fd, offset, sizeof *t) : NULL;
+    if (t != NULL)
+        t->is_live = true;
+    sbt_signals_restore(signals);
+    return t;
+}
+
+/* No other thread writes to the record of a thread that runs. A reader finds the one or the other, which are equal. */
+void rec_live_adopt(struct rec_thread *t) {
+    static const uint32_t free_state = REC_FREE;
+    if (__atomic_load_n(&live.header, __ATOMIC_RELAXED) == NULL)
+        return;
+    uint64_t signals = sbt_signals_block(), offset = take();
+    t->is_live = true; /* or cannot be, which is as good */
+    if (offset != 0) {
+        long n = sbt_syscall6(SYS_pwrite64, live.fd, (long)t, sizeof *t, (long)offset, 0, 0);
+        if (n == -EFBIG)
+            sbt_own_file_take_limit();
+        if (n != sizeof *t || map(t, live.fd, offset, sizeof *t) == NULL) /* no thread's record is there */
+            sbt_syscall6(SYS_pwrite64, live.fd, (long)&free_state, sizeof free_state,
+                         (long)(offset + offsetof(struct rec_thread, state)), 0, 0);
+    }
+    sbt_signals_restore(signals);
+}
+
+/* Other threads may be about to use the descriptor, so it stays open. */
+void rec_live_end(void) {
+    struct trace_live_header *header = __atomic_exchange_n(&live.header, NULL, __ATOMIC_ACQUIRE);
+    if (header == NULL)
+        return;
+    __atomic_store_n(&header->ended, 1, __ATOMIC_RELEASE); /* for a user that may not remove it */
+    remove_file();
+}
+
+void rec_live_give(uid_t user) {
+    if (__atomic_load_n(&live.header, __ATOMIC_ACQUIRE) != NULL && sbt_own_file_is(&live.own, live.fd))
+        sbt_syscall3(SYS_fchown, live.fd, user, -1);
+}
+
+/*
+ * A private copy takes the record's place; without memory for one the caller gets another record. The parent goes on
+ * and changes the record, so its pointers may be to memory that the child does not have.
+ */
+static void take_home(struct rec_thread *t) {
+    struct rec_thread *copy = rec_map(sizeof *t);
+    if (copy == NULL) {
+        if (t == rec_self) {
+            rec_self = NULL;
+            rec_profile_self = NULL;
+        }
+        return;
+    }
+    memcpy(copy, t, sizeof *t);
+    copy->profile = t == rec_self ? rec_profile_self : NULL;
+    copy->stacks = NULL;
+    copy->creating = NULL;
+    long r = sbt_syscall6(SYS_mremap, (long)copy, sizeof *t, sizeof *t, MREMAP_MAYMOVE | MREMAP_FIXED, (long)t, 0);
+    if (r == (long)t)
+        t->is_live = false;
+}
+
+/*
+ * The records of the calling thread, and of the thread that it was about to create: a handler that has forked may go
+ * back there. In the parent that thread may have begun. Records of other threads are not written to.
+ */
+void rec_live_forget(void) {
+    struct rec_thread *begun = rec_self != NULL ? rec_self->creating : NULL;
+    for (struct rec_thread *t = rec.threads; t != NULL; t = t->next)
+        if (t->is_live && (t == rec_self || t == begun || t->tid == 0)) {
+            take_home(t);
+            if (!t->is_live && t != rec_self)
+                t->tid = 0;
+        }
+    if (live.header != NULL)
+        sbt_syscall3(SYS_munmap, live.header, SBT_PAGE_MAX, 0);
+    if (live.fd >= 0 && sbt_own_file_is(&live.own, live.fd))
+        sbt_syscall3(SYS_close, live.fd, 0, 0);
+    live.header = NULL;
+    live.fd = -1;
+    live.own.path[0] = '\0';
+}

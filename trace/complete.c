@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The end of a killed program's trace: what its threads had in FILE.live is added to FILE (rest.c), and FILE.live is
+ * removed.
+ *
+ * The process must be dead. Two things say that it lives: its lock on FILE.live, which a process that closes
+ * descriptors that it did not open has given back; and its number with its start in /proc, which another container
+ * numbers otherwise.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rest.h"
+#include "trace.h"
+
+struct completion {
+    struct trace_rest rest;
+    int live_fd, fd; /* FILE.live, FILE */
+    uint64_t end;    /* of the last whole block in FILE */
+    bool has_end;    /* FILE needs nothing */
+};
+
+static bool read_at(int fd, uint64_t offset, void *to, size_t n) {
+    return pread(fd, to, n, (off_t)offset) == (ssize_t)n;
+}
+
+/*
+ * From header to header to the end of the last whole block. False: the trace is not this process's, or is damaged, or
+ * has its end.
+ */
+static bool walk(struct completion *c) {
+    struct trace_preamble preamble;
+    struct trace_block header;
+    struct stat st;
+    if (fstat(c->fd, &st) != 0 || !read_at(c->fd, 0, &preamble, sizeof preamble) ||
+        memcmp(preamble.magic, TRACE_MAGIC, sizeof preamble.magic) != 0 || preamble.version != TRACE_VERSION)
+        return false;
+    uint64_t size = (uint64_t)st.st_size, offset = sizeof preamble;
+    if (c->rest.header.added_at != 0 && c->rest.header.added_at < size)
+        size = c->rest.header.added_at;
+    for (; size >= offset + sizeof header && read_at(c->fd, offset, &header, sizeof header); c->end = offset) {
+        uint64_t next = offset + sizeof header + trace_payload_bytes(&header);
+        if (header.magic != TRACE_BLOCK_MAGIC || header.header_sum != trace_header_sum(&header) ||
+            (offset == sizeof preamble && header.header_sum != c->rest.header.trace_sum))
+            return false;
+        c->has_end = header.kind == TRACE_BLOCK_END;
+        if (c->has_end)
+            return false;
+        if (next > size)
+            break;
+        if (!trace_rest_count(&c->rest, &header))
+            return false;
+        offset = next;
+    }
+    return c->end != 0;
+}
+
+/* Is it the process that had the number then? A first thread that has ended is a zombie while others run. */
+static bool is_alive(const struct trace_live_header *h) {
+    char path[64], text[1024];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%u/stat", h->process_id);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return access("/proc/self/stat", R_OK) != 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *end = strrchr(text, ')'), *at = end;
+    for (unsigned field = 2; at != NULL && field < 22; field++)
+        at = (at = strchr(at, ' ')) != NULL ? at + 1 : NULL;
+    if (at == NULL || (h->process_start != 0 && strtoull(at, NULL, 10) != h->process_start))
+        return false;
+    snprintf(path, sizeof path, "/proc/%u/task", h->process_id);
+    return !(strncmp(end, ") Z", 3) == 0 && stat(path, &st) == 0 && st.st_nlink <= 3);
+}
+
+/* Also keeps two readers apart. */
+static bool take_lock(int fd) {
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(fd, F_SETLK, &all) == 0;
+}
+
+/* FILE.live is open. False: it is none, or its process lives, or another reader is at work. */
+static bool open_live(struct completion *c) {
+    struct stat st;
+    if (fstat(c->live_fd, &st) != 0 || !S_ISREG(st.st_mode) || !take_lock(c->live_fd) ||
+        !read_at(c->live_fd, 0, &c->rest.header, sizeof c->rest.header) || !trace_rest_fits(&c->rest.header) ||
+        is_alive(&c->rest.header))
+        return false;
+    c->rest.live_size = (uint64_t)st.st_size;
+    void *map = mmap(NULL, c->rest.live_size, PROT_READ, MAP_PRIVATE, c->live_fd, 0);
+    c->rest.live = map != MAP_FAILED ? map : NULL;
+    return c->rest.live != NULL;
+}
+
+/* If this is cut short it is done again: FILE.live says from where on. */
+static bool add(struct completion *c) {
+    c->rest.header.added_at = c->end;
+    if (pwrite(c->live_fd, &c->rest.header, sizeof c->rest.header, 0) != (ssize_t)sizeof c->rest.header ||
+        ftruncate(c->fd, (off_t)c->end) != 0)
+        return false;
+    for (size_t done = 0; done < c->rest.n_bytes;) {
+        ssize_t n = pwrite(c->fd, c->rest.bytes + done, c->rest.n_bytes - done, (off_t)(c->end + done));
+        if (n <= 0) {
+            int unused = ftruncate(c->fd, (off_t)c->end);
+            (void)unused;
+            return false;
+        }
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static uint64_t ticks(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t n;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(n));
+    return n;
+#else
+    return 0;
+#endif
+}
+
+/* The recorder's clock at this moment. */
+static uint64_t now_ns(const struct trace_live_header *h) {
+    struct timespec t;
+    if (h->scale != 0)
+        return (uint64_t)((unsigned __int128)(ticks() - h->base_ticks) * h->scale >> 32);
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Is there nothing more to be added? */
+static bool complete(struct completion *c, const char *path, uint32_t just_ended) {
+    if (c->rest.header.ended != 0)
+        return true;
+    if (just_ended == c->rest.header.process_id)
+        c->rest.until_ns = now_ns(&c->rest.header);
+    c->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (c->fd < 0 || !walk(c))
+        return c->has_end;
+    return trace_rest_gather(&c->rest) && add(c);
+}
+
+void sbt_trace_complete(const char *path, uint32_t just_ended) {
+    char live_path[4096];
+    struct completion c = {.fd = -1};
+    if (snprintf(live_path, sizeof live_path, "%s%s", path, TRACE_LIVE_ENDING) >= (int)sizeof live_path)
+        return;
+    c.live_fd = open(live_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (c.live_fd < 0)
+        return;
+    if (open_live(&c) && complete(&c, path, just_ended))
+        unlink(live_path);
+    if (c.rest.live != NULL)
+        munmap((void *)(uintptr_t)c.rest.live, c.rest.live_size);
+    if (c.fd >= 0)
+        close(c.fd);
+    close(c.live_fd);
+    free(c.rest.n_written);
+    free(c.rest.bytes);
+}

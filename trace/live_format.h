@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * FILE.live: what the threads of a process that records into FILE have not written yet. The recorder keeps the records
+ * of its threads there, in shared memory, so that they outlive a process that is killed (docs/trace-format.md). It
+ * removes the file when the trace is whole; complete.c reads what a killed process has left.
+ *
+ * The header takes the first `header_bytes`, and record i is at header_bytes + i * record_bytes. A record is a struct
+ * of the recorder's own. The header says where the fields of enum trace_live_field lie in it, so that only they are
+ * shared.
+ */
+#ifndef SBT_TRACE_LIVE_FORMAT_H
+#define SBT_TRACE_LIVE_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_LIVE_MAGIC "SBTLIVE1"
+#define TRACE_LIVE_ENDING ".live"
+enum { TRACE_LIVE_RECORDS = 1 << 16 }; /* at most */
+
+/* With the size of each; LIVE_BATCH and LIVE_ENCODER are as long as their structs. */
+enum trace_live_field {
+    LIVE_STATE,     /* 4: enum trace_live_state */
+    LIVE_BUSY,      /* 4: not 0: an event is under way */
+    LIVE_FLUSHING,  /* 1: the block is being written */
+    LIVE_AT_END,    /* 1: no event of the thread's end is to come */
+    LIVE_IN_CALL,   /* 1: the operation plus 1 of the call under way that may wait; 0: none */
+    LIVE_N_PENDING, /* 4: events that wait outside of the batch */
+    LIVE_N_LOST,    /* 4 */
+    LIVE_N_BATCH,   /* 4: events in the batch */
+    LIVE_N_TAKEN,   /* 4: of these, those that the encoder has taken */
+    LIVE_N_APART,   /* 4: n_taken minus the block's events, while no event is being encoded */
+    LIVE_END_NS,    /* 8: when the last event ended, or the call under way began */
+    LIVE_CARRIED,   /* 8: work before calls that were no events, ns */
+    LIVE_CALL_WORK, /* 8: work before the call under way, ns */
+    LIVE_CALL_AT,   /* 8: its place on the stack */
+    LIVE_OUTSIDE,   /* 8: not 0: in a call that may wait for the outside */
+    LIVE_OUTSIDE_AT,
+    LIVE_WAITS_OBJECT, /* 4 each: of the call under way */
+    LIVE_WAITS_OTHER,
+    LIVE_WAITS_SITE,
+    LIVE_WAITS_TYPE, /* 1 */
+    LIVE_BATCH,      /* struct sbt_trace_event[n] */
+    LIVE_ENCODER,    /* struct trace_encoder */
+    LIVE_N_FIELDS
+};
+
+enum trace_live_state { LIVE_FREE, LIVE_LIVE, LIVE_ENDED, LIVE_CLOSING };
+
+struct trace_live_header {
+    char magic[8];
+    uint32_t header_bytes, record_bytes;
+    uint32_t event_bytes, encoder_bytes, n_batch; /* the structs' sizes, and the events of a full batch */
+    uint32_t process_id;
+    uint64_t process_start; /* field 22 of its /proc/PID/stat; 0: not known */
+    uint64_t trace_sum;     /* header_sum of the trace's first block */
+    /* The recorder's clock: the processor's counter minus base_ticks, times scale / 2^32; CLOCK_MONOTONIC if scale is
+     * 0. start_ns: when the trace began. */
+    uint64_t start_ns, scale, base_ticks;
+    uint32_t n_records; /* atomic: so many records have been given away, of which some may not be there */
+    uint32_t ended;     /* the trace is whole, or cannot be written */
+    uint64_t added_at;  /* complete.c: what is in the trace from there on is not the process's; 0: nothing is */
+    uint16_t offset[LIVE_N_FIELDS];
+};
+
+_Static_assert(sizeof(struct trace_live_header) <= 4096, "a page");
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the threads of a killed process had in their records (live_format.h) as blocks of its trace, with an end for
+ * each thread that says what it waited for.
+ *
+ * A thread is killed between two instructions. Its block is whole as far as the block's counts go; the event that it
+ * was encoding is lost; the rest of its batch goes to a block of its own (rec_flush_interrupted). If it was writing the
+ * block then that is in the file if the file has one more block of the thread than the encoder says.
+ *
+ * The records are not believed: a stranger may have sent them.
+ */
+#include "rest.h"
+
+#include <stdlib.h>
+
+#include "encode.h"
+
+enum { MOST_THREADS = 1 << 24 };
+
+struct record {
+    const struct trace_rest *r;
+    const uint8_t *at;
+    struct trace_encoder encoder;
+};
+
+static uint32_t byte_of(const struct record *t, enum trace_live_field field) {
+    return t->at[t->r->header.offset[field]];
+}
+
+static uint32_t word_of(const struct record *t, enum trace_live_field field) {
+    uint32_t value;
+    memcpy(&value, t->at + t->r->header.offset[field], sizeof value);
+    return value;
+}
+
+static uint64_t long_of(const struct record *t, enum trace_live_field field) {
+    uint64_t value;
+    memcpy(&value, t->at + t->r->header.offset[field], sizeof value);
+    return value;
+}
+
+static uint64_t above_zero(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+bool trace_rest_fits(const struct trace_live_header *h) {
+    if (memcmp(h->magic, TRACE_LIVE_MAGIC, sizeof h->magic) != 0 || h->event_bytes != sizeof(struct sbt_trace_event) ||
+        h->encoder_bytes != sizeof(struct trace_encoder) || h->header_bytes < sizeof *h || h->record_bytes == 0 ||
+        h->n_batch > 1024)
+        return false;
+    for (unsigned field = 0; field < LIVE_N_FIELDS; field++) {
+        uint64_t bytes = field == LIVE_BATCH     ? (uint64_t)h->n_batch * h->event_bytes
+                         : field == LIVE_ENCODER ? h->encoder_bytes
+                                                 : sizeof(uint64_t);
+        if (h->offset[field] + bytes > h->record_bytes)
+            return false;
+    }
+    return true;
+}
+
+static uint32_t n_records(const struct trace_rest *r) {
+    uint64_t most = above_zero(r->live_size, r->header.header_bytes) / r->header.record_bytes;
+    return r->header.n_records < most ? r->header.n_records : (uint32_t)most;
+}
+
+static bool read_record(const struct trace_rest *r, uint32_t i, struct record *t) {
+    t->r = r;
+    t->at = r->live + r->header.header_bytes + (uint64_t)i * r->header.record_bytes;
+    memcpy(&t->encoder, t->at + r->header.offset[LIVE_ENCODER], sizeof t->encoder);
+    const struct trace_encoder *e = &t->encoder;
+    return word_of(t, LIVE_STATE) != LIVE_FREE && word_of(t, LIVE_STATE) <= LIVE_CLOSING && e->thread < MOST_THREADS &&
+           e->n_event_bytes <= sizeof e->events && e->n_templates <= TRACE_MAX_TEMPLATES &&
+           e->n_definition_bytes <= sizeof e->definitions && e->n_events <= e->n_event_bytes / TRACE_MIN_EVENT &&
+           (e->n_events == 0) == (e->n_event_bytes == 0) && word_of(t, LIVE_N_BATCH) <= r->header.n_batch;
+}
+
+/* ---- what is added ---- */
+
+static bool put(struct trace_rest *r, const void *from, size_t n) {
+    if (r->n_bytes + n > r->capacity) {
+        size_t capacity = 2 * r->capacity + n + 65536;
+        uint8_t *longer = realloc(r->bytes, capacity);
+        if (longer == NULL)
+            return false;
+        r->bytes = longer;
+        r->capacity = capacity;
+    }
+    memcpy(r->bytes + r->n_bytes, from, n);
+    r->n_bytes += n;
+    return true;
+}
+
+static void raise_bounds(struct trace_rest *r, const struct trace_block *header) {
+    const uint32_t numbers[3] = {header->n_objects, header->n_sites, header->n_threads};
+    for (unsigned i = 0; i < 3; i++)
+        r->bounds[i] = numbers[i] > r->bounds[i] ? numbers[i] : r->bounds[i];
+}
+
+/* False: there is no memory. */
+static bool know_thread(struct trace_rest *r, uint32_t thread) {
+    if (thread < r->n_threads)
+        return true;
+    uint32_t n = 2 * thread + 64;
+    uint32_t *longer = realloc(r->n_written, n * sizeof *longer);
+    if (longer == NULL)
+        return false;
+    memset(longer + r->n_threads, 0, (n - r->n_threads) * sizeof *longer);
+    r->n_written = longer;
+    r->n_threads = n;
+    return true;
+}
+
+bool trace_rest_count(struct trace_rest *r, const struct trace_block *header) {
+    raise_bounds(r, header);
+    if (header->kind != TRACE_BLOCK_EVENTS)
+        return true;
+    if (header->thread >= MOST_THREADS || !know_thread(r, header->thread))
+        return false;
+    r->n_written[header->thread]++;
+    r->n_events += header->n_events;
+    r->n_blocks++;
+    return true;
+}
+
+static bool put_block(struct trace_rest *r, struct trace_encoder *e) {
+    struct trace_block header;
+    if (e->n_events == 0 && e->n_definition_bytes == 0)
+        return true;
+    e->sequence = r->n_written[e->thread];
+    trace_encoder_header(e, &header);
+    return put(r, &header, sizeof header) && put(r, e->events, e->n_event_bytes) &&
+           put(r, e->templates, e->n_templates * sizeof e->templates[0]) &&
+           put(r, e->definitions, e->n_definition_bytes) && trace_rest_count(r, &header);
+}
+
+/* An empty block behind the encoder's; what the encoder remembers of its block need not be sound. */
+static void renew(struct trace_encoder *e) {
+    uint32_t thread = e->thread, overhead_ns = e->overhead_ns;
+    uint64_t clock_ns = e->clock_ns, slip_min_ns = e->slip_min_ns;
+    memset(e, 0, sizeof *e);
+    e->thread = thread;
+    e->overhead_ns = overhead_ns;
+    e->slip_min_ns = slip_min_ns;
+    e->first_clock_ns = e->clock_ns = clock_ns;
+}
+
+static uint32_t number_below(uint32_t number) {
+    return number < SBT_TRACE_NONE / 2 ? number : SBT_TRACE_NONE;
+}
+
+static uint64_t min_of(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+/*
+ * The end of a thread that ran, as the recorder writes it (observe/running.c), but for its processor time since its
+ * last event, which is gone with it: outside of calls that wait the thread has worked.
+ */
+static struct sbt_trace_event end_of(const struct record *t) {
+    const struct trace_rest *r = t->r;
+    uint64_t end_ns = long_of(t, LIVE_END_NS), gap_ns = above_zero(r->until_ns, end_ns);
+    bool outside = long_of(t, LIVE_OUTSIDE) != 0;
+    bool busy = word_of(t, LIVE_BUSY) != 0, ended = word_of(t, LIVE_STATE) == LIVE_ENDED;
+    uint32_t call = byte_of(t, LIVE_IN_CALL);
+    bool in_call = !busy && call != 0 && call <= SBT_TRACE_N_OPS &&
+                   !(outside && long_of(t, LIVE_OUTSIDE_AT) < long_of(t, LIVE_CALL_AT));
+    bool waits = !ended && !busy && (in_call || outside);
+    unsigned op = in_call ? call - 1u : SBT_TRACE_OUTSIDE_WAIT;
+    struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
+                                  .object = SBT_TRACE_NONE,
+                                  .other = SBT_TRACE_NONE,
+                                  .site = SBT_TRACE_NONE,
+                                  .work_ns = long_of(t, LIVE_CARRIED),
+                                  .at_ns = above_zero(end_ns, r->header.start_ns)};
+    if (ended)
+        return end;
+    if (in_call) {
+        end.work_ns += long_of(t, LIVE_CALL_WORK);
+        end.type = (uint8_t)min_of(byte_of(t, LIVE_WAITS_TYPE), SBT_TRACE_N_TYPES - 1);
+        end.object = number_below(word_of(t, LIVE_WAITS_OBJECT));
+        end.other = op == SBT_TRACE_THREAD_JOIN ? number_below(word_of(t, LIVE_WAITS_OTHER)) : SBT_TRACE_NONE;
+        end.site = number_below(word_of(t, LIVE_WAITS_SITE));
+    }
+    end.size = waits ? SBT_TRACE_WAITS + op : SBT_TRACE_RUNS;
+    end.took_ns = waits ? gap_ns : 0;
+    if (!waits) {
+        end.work_ns += gap_ns;
+        end.at_ns += gap_ns;
+    }
+    uint64_t late_ns = above_zero(t->encoder.clock_ns, end.at_ns);
+    end.at_ns += late_ns;
+    end.took_ns = above_zero(end.took_ns, late_ns);
+    end.work_ns = min_of(end.work_ns, end.at_ns - t->encoder.clock_ns);
+    return end;
+}
+
+static uint32_t n_halfway(const struct record *t) {
+    return word_of(t, LIVE_N_BATCH) != 0 && byte_of(t, LIVE_FLUSHING) == 0 &&
+           word_of(t, LIVE_N_TAKEN) - t->encoder.n_events != word_of(t, LIVE_N_APART);
+}
+
+static bool is_possible(const struct sbt_trace_event *event) {
+    return event->op < SBT_TRACE_N_OPS && event->type < SBT_TRACE_N_TYPES;
+}
+
+static bool add_record(struct trace_rest *r, struct record *t) {
+    struct trace_encoder *e = &t->encoder;
+    if (!know_thread(r, e->thread))
+        return false;
+    r->n_lost += (uint64_t)n_halfway(t) + word_of(t, LIVE_N_PENDING) + word_of(t, LIVE_N_LOST);
+    if (r->n_written[e->thread] <= e->sequence && !put_block(r, e))
+        return false;
+    renew(e);
+    for (uint32_t i = word_of(t, LIVE_N_TAKEN), n = word_of(t, LIVE_N_BATCH); i < n; i++) {
+        struct sbt_trace_event event;
+        memcpy(&event, t->at + r->header.offset[LIVE_BATCH] + i * sizeof event, sizeof event);
+        if (is_possible(&event))
+            trace_encode(e, &event);
+    }
+    if (byte_of(t, LIVE_AT_END) == 0 && word_of(t, LIVE_STATE) != LIVE_CLOSING) {
+        struct sbt_trace_event end = end_of(t);
+        trace_encode(e, &end);
+    }
+    return put_block(r, e);
+}
+
+/* If it is not known when the process ended it was when its threads did their last. */
+static void find_end(struct trace_rest *r) {
+    struct record t;
+    for (uint32_t i = 0; i < n_records(r); i++)
+        if (read_record(r, i, &t) && long_of(&t, LIVE_END_NS) > r->until_ns)
+            r->until_ns = long_of(&t, LIVE_END_NS);
+}
+
+static bool put_end(struct trace_rest *r, bool known) {
+    uint8_t definitions[128], *at = definitions;
+    struct trace_block header;
+    *at++ = TRACE_DEFINE_TOTALS;
+    at = trace_put(trace_put(trace_put(at, r->n_events), r->n_blocks), r->n_lost);
+    trace_definitions_header(&header, TRACE_BLOCK_END, definitions, (uint32_t)(at - definitions));
+    header.clock_ns = above_zero(r->until_ns, r->header.start_ns);
+    header.n_objects = r->bounds[0];
+    header.n_sites = r->bounds[1];
+    header.n_threads = r->bounds[2];
+    header.overhead_ns = known ? TRACE_KILLED : TRACE_KILLED_LATER;
+    header.header_sum = trace_header_sum(&header);
+    return put(r, &header, sizeof header) && put(r, definitions, (size_t)(at - definitions));
+}
+
+bool trace_rest_gather(struct trace_rest *r) {
+    struct record t;
+    bool known = r->until_ns != 0;
+    if (!known)
+        find_end(r);
+    for (uint32_t i = 0; i < n_records(r); i++)
+        if (read_record(r, i, &t) && !add_record(r, &t))
+            return false;
+    return put_end(r, known);
+}

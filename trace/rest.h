@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What is to be added to a killed program's trace: complete.c has the files, rest.c the threads. */
+#ifndef SBT_TRACE_REST_H
+#define SBT_TRACE_REST_H
+
+#include "format.h"
+#include "live_format.h"
+
+struct trace_rest {
+    struct trace_live_header header; /* of FILE.live, as the two below */
+    const uint8_t *live;
+    uint64_t live_size;
+    uint32_t *n_written; /* by thread: its blocks of events in FILE, and in `bytes` */
+    uint32_t n_threads;
+    uint32_t bounds[3]; /* of objects, call sites, threads */
+    uint64_t n_events, n_blocks, n_lost;
+    uint64_t until_ns; /* of the recorder's clock: when the process ended; 0: not known */
+    uint8_t *bytes;    /* to be added */
+    size_t n_bytes, capacity;
+};
+
+/* Does the layout fit this code? */
+bool trace_rest_fits(const struct trace_live_header *header);
+/* A block of FILE is no news. False: there is no memory, or no sense in it. */
+bool trace_rest_count(struct trace_rest *r, const struct trace_block *header);
+/* All blocks of FILE have been counted: fill in `bytes`. False: there is no memory. */
+bool trace_rest_gather(struct trace_rest *r);
+
+#endif
