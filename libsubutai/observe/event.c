@@ -45,11 +45,18 @@ uint64_t rec_cpu_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A profile has to see that the mark was cleared. */
+static void arm(struct rec_thread *t) {
+    if (t->profile != NULL && t->mark != &rec_preempt_nowhere)
+        rec_profile_look(t->profile);
+    rec_preempt_arm(t->mark);
+}
+
 SBT_NOINLINE uint64_t rec_read_cpu(struct rec_thread *t) {
     t->cpu_ns = rec_cpu_ns();
     t->n_reckoned = 0;
     t->off_core = true;
-    rec_preempt_arm(t->mark);
+    arm(t);
     return rec_now_ns();
 }
 
@@ -297,7 +304,7 @@ static SBT_NOINLINE uint64_t end_of_blocked(struct rec_thread *t, uint64_t took_
     t->cpu_ns += took_ns < BLOCKED_CPU_NS ? took_ns : BLOCKED_CPU_NS;
     t->n_reckoned++;
     t->off_core = true;
-    rec_preempt_arm(t->mark);
+    arm(t);
     return rec_now_ns();
 }
 

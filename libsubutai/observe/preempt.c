@@ -27,7 +27,9 @@ static ptrdiff_t offset; /* of the area, relative to the thread pointer */
  * where an interrupted sequence would go on.
  */
 static const uint32_t code[3] = {0, RSEQ_SIG, 0};
-static struct rseq_cs sequence = {.post_commit_offset = sizeof code[0]};
+static struct rseq_cs sequences[2] __attribute__((aligned(2 * REC_PREEMPT_AGAIN))) = {
+    {.post_commit_offset = sizeof code[0]}, {.post_commit_offset = sizeof code[0]}};
+_Static_assert(sizeof sequences[0] == REC_PREEMPT_AGAIN, "the second one is the mark of profiles");
 
 static char *thread_pointer(void) {
     char *self;
@@ -66,9 +68,11 @@ void rec_preempt_start(void) {
     volatile uint64_t *mine = place();
     if (mine == &rec_preempt_nowhere)
         return;
-    sequence.start_ip = (uintptr_t)&code[0];
-    sequence.abort_ip = (uintptr_t)&code[2];
-    rec_preempt_mark = (uintptr_t)&sequence;
+    for (unsigned i = 0; i < 2; i++) {
+        sequences[i].start_ip = (uintptr_t)&code[0];
+        sequences[i].abort_ip = (uintptr_t)&code[2];
+    }
+    rec_preempt_mark = (uintptr_t)&sequences[0];
     *mine = rec_preempt_mark;
     sbt_pause_ns(OFF_THE_CORE_NS); /* if the kernel clears marks, it has cleared this one */
     tells = *mine != rec_preempt_mark;

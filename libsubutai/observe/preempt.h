@@ -7,6 +7,9 @@
  * a signal. So an unchanged mark says that wall clock was CPU time, for a load and a compare instead of a system call.
  * A changed mark says nothing. The program's own sequences overwrite our mark. Our mark never overwrites theirs: the
  * kernel ends a sequence before a handler runs, and no sequence calls the recorder.
+ *
+ * Two readers share the place. Events ask at their beginning and end, profiles at each lock and unlock. A profile that
+ * has seen a cleared mark sets one of its own, by which an event still sees that the thread was away.
  */
 #ifndef SBT_OBSERVE_PREEMPT_H
 #define SBT_OBSERVE_PREEMPT_H
@@ -31,6 +34,18 @@ static inline void rec_preempt_arm(volatile uint64_t *place) {
 static inline void rec_preempt_disarm(volatile uint64_t *place) {
     if (place != &rec_preempt_nowhere)
         *place = 0;
+}
+
+enum { REC_PREEMPT_AGAIN = 32 }; /* the bit in which a profile's mark differs */
+
+static inline void rec_preempt_arm_again(volatile uint64_t *place) {
+    if (place != &rec_preempt_nowhere)
+        *place = rec_preempt_mark | REC_PREEMPT_AGAIN;
+}
+
+/* Is the mark an event's or a profile's? */
+static inline bool rec_preempt_is_armed(const volatile uint64_t *place) {
+    return (*place & ~(uint64_t)REC_PREEMPT_AGAIN) == rec_preempt_mark;
 }
 
 static inline bool rec_unpreempted(volatile uint64_t *place) {

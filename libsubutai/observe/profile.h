@@ -92,7 +92,7 @@ struct rec_counts {
 /* A lock that the thread holds; and a lock that it took while it held another one. See profile_order.c. */
 struct rec_nested {
     uintptr_t object, site;
-    uint8_t type;
+    uint8_t type, op;
     bool shared; /* held for reading */
 };
 
@@ -118,12 +118,17 @@ struct rec_profile {
     int32_t sample_in;                       /* acquisitions until one is timed */
     uint32_t n_holds;                        /* `holds` that are in use */
     volatile uint32_t n_pending, is_pending; /* keys of `pending`; 1: some of them have calls */
+    volatile uint64_t *mark;                 /* the thread's of preemptions; without one, one that stays set */
     bool full;                               /* `objects` takes no more keys until the next tallies */
     struct rec_counts objects, sites;        /* sites: object 0, by call site */
     struct rec_thread *thread;
     uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
     uint64_t sampled_ns, flush_ns; /* the last timed acquisition; when the next tallies are due */
+    /* When the thread was last seen to have been away, or an acquisition was timed by its turn; `sample_in` then; and
+     * how long it takes from one acquisition to the next. */
+    uint64_t seen_ns, each_ns;
+    int32_t seen_in;
     /* A hold is being added there; what was there, and in its bucket, before that. */
     struct rec_held_sums *volatile changing, before;
     uint32_t *bucket, bucket_before;
@@ -201,6 +206,7 @@ void rec_profile_drain(struct rec_profile *p);
 void rec_profile_drain_quiet(struct rec_profile *p);
 void rec_profile_sample(struct rec_profile *p, const struct rec_key *key);
 void rec_profile_time(struct rec_profile *p, const struct rec_key *key);
+void rec_profile_was_away(struct rec_profile *p);
 /* The key has an entry then, if there is room. */
 void rec_profile_make_entry(const struct rec_key *key);
 /* The result is when the hold began; 0: it was not timed. */
@@ -330,6 +336,12 @@ static inline bool rec_is_shared(uint8_t op) {
     return op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_TRYRDLOCK;
 }
 
+/* At each lock and unlock: was the thread off its core since the last one? Then what it holds, it has held for long. */
+static inline void rec_profile_look(struct rec_profile *p) {
+    if (SBT_UNLIKELY(!rec_preempt_is_armed(p->mark)))
+        rec_profile_was_away(p);
+}
+
 /* From now on the thread holds the lock. */
 static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key *key) {
     if (SBT_UNLIKELY(p->n_nested != 0))
@@ -337,7 +349,7 @@ static inline void rec_profile_holds(struct rec_profile *p, const struct rec_key
     uint32_t n = p->n_nested;
     if (SBT_UNLIKELY(n == PROFILE_N_NESTED)) /* a handler has come in between, and keeps what it took */
         n = PROFILE_N_NESTED - 1;
-    p->nested[n] = (struct rec_nested){key->object, key->site, key->type, rec_is_shared(key->op)};
+    p->nested[n] = (struct rec_nested){key->object, key->site, key->type, key->op, rec_is_shared(key->op)};
     __atomic_signal_fence(__ATOMIC_RELEASE); /* a handler's locks come behind this one */
     p->n_nested = n + 1;
 }
@@ -348,6 +360,7 @@ static inline void rec_profile_acquired(const struct rec_key *key) {
     struct rec_profile *p = rec_profile_self;
     if (SBT_UNLIKELY(p == NULL))
         return;
+    rec_profile_look(p);
     rec_profile_holds(p, key);
     if (SBT_UNLIKELY(timed))
         rec_profile_time(p, key);
@@ -360,6 +373,7 @@ static inline uint64_t rec_profile_releasing(const void *object) {
     struct rec_profile *p = rec_profile_self;
     if (SBT_UNLIKELY(p == NULL) && (rec_thread_self() == NULL || (p = rec_profile_self) == NULL)) /* after a vfork */
         return 0;
+    rec_profile_look(p);
     uint32_t n = p->n_nested;
     if (SBT_LIKELY(n != 0 && p->nested[n - 1].object == (uintptr_t)object))
         p->n_nested = n - 1;

@@ -6,6 +6,13 @@
  * these, because the object's holds are long or few (rec_profile_count), stands for itself alone and is left out of
  * the interval. Which of the two ways is taken depends on what was before and not on the hold, so the sum of holds has
  * no bias.
+ *
+ * A hold in which the thread was off its core, preempted or asleep, may be thousands of times as long as those beside
+ * it: the few that are timed by their turn say little about these. But each is seen, by the mark that the kernel clears
+ * (preempt.h). So each of them stands for itself alone, timed by its turn or not, and the others stand for the others.
+ * These are two strata, and a hold's stratum does not depend on its turn: the sum still has no bias. The beginning of
+ * one that was not timed is reckoned, from the last reading of the clock and the acquisitions since. The error is of
+ * microseconds, some way or the other, where the thread was away for a time slice or a sleep.
  */
 #include "observe/profile.h"
 
@@ -36,10 +43,10 @@ static uint32_t place_of_hold(struct rec_profile *p, const struct rec_key *key) 
 }
 
 /*
- * Until a hold is over, object is 0 or what it says. A handler that comes in between may take the same place; what it
- * still holds behind itself is not timed then.
+ * begun_ns: 0: now. Until a hold is over, object is 0 or what it says. A handler that comes in between may take the
+ * same place; what it still holds behind itself is not timed then.
  */
-static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight) {
+static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t begun_ns) {
     __typeof(&p->holds[0]) hold = &p->holds[place_of_hold(p, key)];
     hold->key.object = 0;
     __atomic_signal_fence(__ATOMIC_RELEASE);
@@ -48,8 +55,8 @@ static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_
     hold->key.type = key->type;
     hold->weight = weight;
     p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
-    hold->counts_misses = rec_misses_read(&p->misses, &hold->missed);
-    hold->begin_ns = rec_now_ns();
+    hold->counts_misses = begun_ns == 0 && rec_misses_read(&p->misses, &hold->missed);
+    hold->begin_ns = begun_ns != 0 ? begun_ns : rec_now_ns();
     __atomic_signal_fence(__ATOMIC_RELEASE);
     hold->key.object = key->object;
 }
@@ -62,18 +69,46 @@ SBT_NOINLINE void rec_profile_sample(struct rec_profile *p, const struct rec_key
         each_ns * PROFILE_MAX_INTERVAL > SAMPLE_NS ? (uint32_t)(SAMPLE_NS / each_ns) : PROFILE_MAX_INTERVAL;
     interval = interval > 1 ? 1 + (uint32_t)(draw(p) % (2 * interval - 1)) : 1;
     p->weight = interval;
-    p->sample_in = (int32_t)interval;
-    p->sampled_ns = now;
+    if (p->seen_ns <= p->sampled_ns)
+        p->each_ns = each_ns;
+    p->sample_in = p->seen_in = (int32_t)interval;
+    p->sampled_ns = p->seen_ns = now;
     struct rec_thread *t = p->thread;
     if (SBT_UNLIKELY(now >= p->flush_ns) && t->busy == 0 && rec_busy_begin(t)) {
         rec_profile_write_if_due(t, now);
         rec_busy_end(t);
     }
-    begin_hold(p, key, weight);
+    begin_hold(p, key, weight, 0);
 }
 
 SBT_NOINLINE void rec_profile_time(struct rec_profile *p, const struct rec_key *key) {
-    begin_hold(p, key, 1);
+    begin_hold(p, key, 1, 0);
+}
+
+static __typeof(&((struct rec_profile *)0)->holds[0]) timed_hold(struct rec_profile *p, uintptr_t object) {
+    for (uint32_t i = 0; i < PROFILE_N_HOLDS; i++)
+        if (p->holds[i].key.object == object)
+            return &p->holds[i];
+    return NULL;
+}
+
+SBT_NOINLINE void rec_profile_was_away(struct rec_profile *p) {
+    uint64_t was = *p->mark;
+    rec_preempt_arm_again(p->mark);
+    if (was != 0) /* a sequence of the program's */
+        return;
+    uint64_t since = p->seen_ns + (uint64_t)(p->seen_in - p->sample_in) * p->each_ns, now = rec_now_ns();
+    for (uint32_t i = 0; i < p->n_nested; i++) {
+        const struct rec_nested *held = &p->nested[i];
+        __typeof(&p->holds[0]) hold = timed_hold(p, held->object);
+        struct rec_key key = {held->object, held->site, held->op, held->type, false, 0};
+        if (hold != NULL)
+            hold->weight = 1;
+        else
+            begin_hold(p, &key, 1, since < now ? since : now);
+    }
+    p->seen_ns = now;
+    p->seen_in = p->sample_in;
 }
 
 static unsigned bucket_of(uint64_t ns) {
@@ -149,8 +184,9 @@ void rec_profile_hold(const struct rec_key *key) {
         return;
     if (rec_entry_of(p, key) == NULL)
         rec_profile_make_entry(key);
+    rec_profile_look(p);
     rec_profile_holds(p, key);
-    begin_hold(p, key, 1);
+    begin_hold(p, key, 1, 0);
 }
 
 void rec_profile_held(const struct rec_key *key, uint64_t ns) {

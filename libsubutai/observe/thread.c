@@ -182,6 +182,8 @@ void rec_thread_run(struct rec_thread *t) {
     if (t->profile != NULL)
         rec_misses_begin(&t->profile->misses);
     t->mark = rec_preempt_place();
+    if (t->profile != NULL && t->mark != &rec_preempt_nowhere)
+        t->profile->mark = t->mark;
     t->cpu_ns = rec_cpu_ns();
     rec_preempt_arm(t->mark);
     uint64_t now = rec_now_ns();

@@ -1,166 +1,205 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Protocol buffers of `subutai trace to-perfetto`, decoded by the classes of Perfetto's own package, against the frames.
+"""Perfetto's files, loaded by Perfetto's own trace processor, and asked by SQL: all that the trace has is there.
 
-The package's trace processor is not in it: it fetches a program at its first use, which a test must not do. So what the
-trace processor does with packets is done here: the state of a sequence, slices of tracks, flows.
-
-usage: perfetto_check.py TRACE PERFETTO        output: TAP
+usage: perfetto_check.py TRACE PERFETTO...         pairs of files
+output: TAP
 """
 
+import errno
 import sys
-from collections import defaultdict
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
 
 import polars
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from points import done, point
+from trace_processor import Processor
 
 import subutai
 
-TRACE, PERFETTO = sys.argv[1:]
-trace = subutai.load(TRACE)
-packets = perfetto.Trace()
-with open(PERFETTO, "rb") as file:
-    packets.ParseFromString(file.read())
-packets = packets.packet
-point(
-    packets[0].sequence_flags == packets[0].SEQ_INCREMENTAL_STATE_CLEARED,
-    "the sequence begins with a cleared state",
-)
-point({p.trusted_packet_sequence_id for p in packets} == {1}, "one sequence")
+PROBLEMS = """
+    select name, value from stats where severity in ('error', 'data_loss') and value > 0
+    union all select name, value from stats where name like 'flow_%' and value > 0"""
+THREADS = """
+    select thread.name, process.pid, process.name, tid from thread_track join thread using (utid) join process using (upid)"""
+SLICES = """
+    select thread.name, ts, dur, depth, slice.name, category, extract_arg(slice.arg_set_id, 'debug.work_ns'),
+        extract_arg(slice.arg_set_id, 'debug.order'), extract_arg(slice.arg_set_id, 'debug.mutex'),
+        extract_arg(slice.arg_set_id, 'debug.result'), extract_arg(slice.arg_set_id, 'debug.place')
+    from slice join thread_track on track_id = thread_track.id join thread using (utid)
+    where depth = 0 order by slice.id"""
+PARTS = """
+    select thread.name, wait.ts, part.ts, part.dur, part.depth, part.name, part.category = wait.category
+    from slice part left join slice wait on part.parent_id = wait.id
+        join thread_track on part.track_id = thread_track.id join thread using (utid)
+    where part.depth > 0"""
+FLOWS = """
+    select waiter.name, wait.ts, wait.ts + wait.dur, releaser.name, release.ts, release.ts + release.dur, release.name
+    from flow join slice part on slice_in = part.id join slice wait on part.parent_id = wait.id
+        join slice release on slice_out = release.id
+        join thread_track waits on wait.track_id = waits.id join thread waiter on waits.utid = waiter.utid
+        join thread_track releases on release.track_id = releases.id join thread releaser on releases.utid = releaser.utid"""
 
-# ---- tracks ----
-tracks = {p.track_descriptor.uuid: p.track_descriptor for p in packets if p.HasField("track_descriptor")}
-processes = [t for t in tracks.values() if t.HasField("process")]
-threads = {t.uuid: t for t in tracks.values() if t.HasField("thread")}
-point(
-    [(p.process.pid, p.process.process_name) for p in processes] == [(trace.process_id, trace.command)],
-    "a track of the process",
-)
-point(
-    len(threads) == trace.threads.height
-    and all(t.parent_uuid == processes[0].uuid and t.thread.pid == trace.process_id for t in threads.values())
-    and len({t.thread.tid for t in threads.values()}) == len(threads),
-    "a track of each thread, in it",
-)
-number = {uuid: int(t.thread.thread_name.split()[1]) for uuid, t in threads.items()}
-point(
-    sorted(number.values()) == trace.threads["thread"].to_list(),
-    "they have the threads' numbers",
-)
-
-# ---- slices ----
-names = {kind: {} for kind in ("event_categories", "event_names", "debug_annotation_names")}
-strings: dict[int, str] = {}
-twice, unknown, order = 0, 0, 0
-open_slices: dict[int, dict] = {}
-slices: list[dict] = []
-for p in packets:
-    for kind, known in names.items():
-        for entry in getattr(p.interned_data, kind):
-            twice += entry.iid in known
-            known[entry.iid] = entry.name
-    for entry in p.interned_data.debug_annotation_string_values:
-        twice += entry.iid in strings
-        strings[entry.iid] = entry.str.decode()
-    if not p.HasField("track_event"):
-        continue
-    e = p.track_event
-    if e.type == e.TYPE_SLICE_BEGIN:
-        order += e.track_uuid in open_slices
-        unknown += e.name_iid not in names["event_names"]
-        notes = {
-            names["debug_annotation_names"][a.name_iid]: strings[a.string_value_iid]
-            if a.HasField("string_value_iid")
-            else a.uint_value
-            for a in e.debug_annotations
-        }
-        open_slices[e.track_uuid] = {
-            "thread": number[e.track_uuid],
-            "at": p.timestamp,
-            "name": names["event_names"][e.name_iid],
-            "category": names["event_categories"][e.category_iids[0]],
-            "notes": notes,
-            "from": list(e.flow_ids),
-        }
-    else:
-        slices.append(open_slices.pop(e.track_uuid) | {"end": p.timestamp, "to": list(e.terminating_flow_ids)})
-point(twice == 0 and unknown == 0, "each name is interned once, before its use")
-point(order == 0 and not open_slices, "slices of a track do not overlap, and end")
-events = trace.events
-if trace.generated:
-    clock = (polars.col("work_ns") + polars.col("took_ns")).cum_sum().over("thread")
-    events = events.with_columns(at_ns=clock - polars.col("took_ns"))
-point(
-    [(s["thread"], s["at"], s["end"] - s["at"]) for s in slices]
-    == list(events.select("thread", "at_ns", "took_ns").iter_rows()),
-    f"a slice for each of {events.height} events",
-)
-rows = list(events.iter_rows(named=True))
+Result = tuple[str, bool, str]  # the rule, is it kept, what it says
 
 
-def said(e: dict) -> str:
+def number(thread: str) -> int:
+    """Of a thread, by its name."""
+    return int(thread.split()[1])
+
+
+def name(e: dict) -> str:
     """The name of an event's slice."""
     if e["object"] is not None:
         return f"{e['op']} #{e['object']}"
     return f"{e['op']} thread {e['other']}" if e["other"] is not None else e["op"]
 
 
-point(
-    [s["name"] for s in slices] == [said(e) for e in rows],
-    "with the names of calls and objects",
-)
-point(
-    [s["category"] for s in slices] == [e["type"] if e["type"] != "none" else "thread" for e in rows],
-    "with the types of objects as categories",
-)
-point(
-    [(s["notes"]["work_ns"], s["notes"].get("order", 0)) for s in slices] == [(e["work_ns"], e["order"]) for e in rows],
-    "with work and order as arguments",
-)
-point(
-    [("place" in s["notes"], "result" in s["notes"]) for s in slices]
-    == [(e["site"] is not None, e["result"] != 0) for e in rows],
-    "with place and result, where there are any",
-)
+def odd(got: list, wanted: list) -> str:
+    """The first of what only one has."""
+    got, wanted = Counter(got), Counter(wanted)
+    return "".join(
+        f"\n# {side}: {x}"
+        for side, y in (("only there", got - wanted), ("only here", wanted - got))
+        for x in list(y)[:3]
+    )
 
-# ---- flows ----
-begins, ends = defaultdict(list), defaultdict(list)
-for s in slices:
-    for flow in s["from"]:
-        begins[flow].append(s)
-    for flow in s["to"]:
-        ends[flow].append(s)
-point(
-    begins.keys() == ends.keys() and all(len(x) == 1 for x in (*begins.values(), *ends.values())),
-    f"{len(begins)} flows, each with one beginning and one end",
-)
-arrows = {
-    (ends[f][0]["thread"], ends[f][0]["at"], begins[f][0]["thread"])
-    for f in begins
-    if not begins[f][0]["name"].startswith("thread_end")
-}
-waits = trace.waits.filter(polars.col("from_thread").is_not_null())
-paired = set(waits.filter(polars.col("op") != "thread_join").select("thread", "at_ns", "from_thread").iter_rows())
-point(
-    arrows == paired and len(arrows) > 0,
-    f"they lead from the calls that the package has as the ends of waits, {len(paired)}, to these",
-)
-for side, odd in (
-    ("only here", arrows - paired),
-    ("only in the package", paired - arrows),
-):
-    for wait in sorted(odd)[:5]:
-        print(f"# {side}: {wait}")
-point(
-    all(begins[f][0]["at"] <= ends[f][0]["end"] for f in begins),
-    "no flow leads into the past",
-)
-joined = trace.waits.filter(polars.col("op") == "thread_join", polars.col("from_thread").is_not_null())
-point(
-    set(joined.select("thread", "from_thread").iter_rows())
-    == {
-        (ends[f][0]["thread"], begins[f][0]["thread"]) for f in begins if begins[f][0]["name"].startswith("thread_end")
-    },
-    f"and from the ends of threads to joins, {joined.height}",
-)
-done()
+
+def tracks(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
+    """The process and its threads."""
+    threads = processor.rows(THREADS)
+    good = {row[1:3] for row in threads} == {(trace.process_id or 1, trace.command)}
+    yield "process", good, "the process has its number and command"
+    good = sorted(number(row[0]) for row in threads) == trace.threads["thread"].to_list()
+    good = good and len({row[3] for row in threads}) == len(threads)
+    yield "threads", good, f"it has a track of each thread, {len(threads)}"
+    routines = dict(trace.threads.select("thread", "routine").iter_rows())
+    named = {(routines.get(number(row[0])), tuple(row[0].split()[2:])) for row in threads}
+    good = all((routine is None) == (words == ()) for routine, words in named)
+    good = good and len(named) == len({routine for routine, _ in named}) == len({words for _, words in named})
+    yield (
+        "routines",
+        good,
+        "threads have the names of their start routines" + "".join(f"\n# {row[0]}" for row in threads[-1:]),
+    )
+
+
+def slices(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
+    """The calls."""
+    events = trace.events
+    if trace.generated:
+        clock = (polars.col("work_ns") + polars.col("took_ns")).cum_sum().over("thread")
+        events = events.with_columns(at_ns=clock - polars.col("took_ns"))
+    rows = list(events.iter_rows(named=True))
+    found = sorted(processor.rows(SLICES), key=lambda row: number(row[0]))  # in a thread, in the order of its calls
+    times = [(number(row[0]), *row[1:3]) for row in found]
+    wanted = [(e["thread"], e["at_ns"], e["took_ns"]) for e in rows]
+    yield (
+        "times",
+        times == wanted,
+        f"a slice for each of {len(rows)} events, to the nanosecond" + odd(times, wanted),
+    )
+    wanted = [(name(e), e["type"] if e["type"] != "none" else "thread") for e in rows]
+    wanted = [(n, "outside" if n == "outside_wait" else c) for n, c in wanted]
+    got = [row[4:6] for row in found]
+    yield (
+        "names",
+        got == wanted,
+        "with calls and objects as names, and types as categories" + odd(got, wanted),
+    )
+    wanted = [
+        (
+            e["work_ns"],
+            e["order"] or None,
+            e["other"] if e["op"] == "cond_wait" else None,
+        )
+        for e in rows
+    ]
+    got = [row[6:9] for row in found]
+    yield (
+        "arguments",
+        got == wanted,
+        "with work, order and the condition's mutex as arguments" + odd(got, wanted),
+    )
+    wanted = [e["result"] for e in rows]
+    got = [getattr(errno, row[9] or "", 0) for row in found]
+    yield (
+        "results",
+        got == wanted,
+        "with results of calls that failed" + odd(got, wanted),
+    )
+    places = {(e["site"], row[10]) for e, row in zip(rows, found, strict=False)}
+    modules = {site: Path(text).name.rsplit("+", 1)[0] for site, text in trace.sites.iter_rows()}
+    good = len(places) == len({site for site, _ in places})
+    good = good and all(a == b if a is None or b is None else modules[a] in b for a, b in places)
+    yield (
+        "places",
+        good,
+        "with a place in the right module where the call has one, of each call site the same",
+    )
+
+
+def flows(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
+    """From the calls that ended waits to these."""
+    waits = trace.waits.filter(polars.col("from_thread").is_not_null())
+    begin = polars.max_horizontal("at_ns", "release_ns")
+    wanted = list(waits.select("thread", "at_ns", begin.alias("begin"), "delay_ns").iter_rows())
+    parts = processor.rows(PARTS)
+    got = [(number(row[0]), *row[1:4]) for row in parts]
+    good = sorted(got) == sorted(wanted) and {row[4:] for row in parts} <= {(1, "released", 1)}
+    yield (
+        "parts",
+        good,
+        f"{len(wanted)} waits have a part after what ended them, the delay" + odd(got, wanted),
+    )
+    found = [(number(row[0]), *row[1:3], number(row[3]), *row[4:]) for row in processor.rows(FLOWS)]
+    end = polars.col("at_ns").add(polars.col("took_ns")).alias("end")
+    wanted = list(waits.select("thread", "at_ns", end, "from_thread", "release_ns").iter_rows())
+    got = [(*row[:4], row[5] if row[6].startswith("thread_end") else row[4]) for row in found]
+    text = f"{len(wanted)} arrows from the calls that the package has as the ends of waits to these parts"
+    yield "flows", sorted(got) == sorted(wanted), text + odd(got, wanted)
+
+
+def check(trace: subutai.Trace, processor: Processor, data: bytes) -> Iterator[Result]:
+    """All rules."""
+    error = processor.load(data)
+    yield "loads", error == "", "the trace processor loads it" + error
+    problems = processor.rows(PROBLEMS)
+    yield (
+        "problems",
+        problems == [],
+        "and finds no error and nothing lost" + "".join(f"\n# {p}" for p in problems),
+    )
+    packets = perfetto.Trace.FromString(data).packet
+    kinds = (
+        "event_categories",
+        "event_names",
+        "debug_annotation_names",
+        "debug_annotation_string_values",
+    )
+    known = Counter((k, entry.iid) for p in packets for k in kinds for entry in getattr(p.interned_data, k))
+    yield (
+        "interned",
+        max(known.values()) == 1,
+        f"each of {len(known)} names is in the file once",
+    )
+    for part in (tracks, slices, flows):
+        yield from part(trace, processor)
+
+
+def main(files: list[str]) -> None:
+    """Each pair of files."""
+    processor = Processor()
+    for trace, file in zip(files[::2], files[1::2], strict=True):
+        for _, good, text in check(subutai.load(trace), processor, Path(file).read_bytes()):
+            text, *notes = text.split("\n")
+            point(good, f"{trace}: {text}")
+            print(*notes, sep="\n", end="\n" if notes else "")
+    processor.close()
+    done()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -7,7 +7,9 @@
  *
  * The file is a Trace: packets, each a field of it, in one sequence. Names are interned: the first packet that needs a
  * name brings it. A call is a slice, with a packet at its beginning and one at its end. An arrow from a call to a wait
- * that it ended is a flow: its number stands in the packets of the call's beginning and of the wait's end.
+ * that it ended is a flow. Perfetto draws a flow from the slice that began first to the other one, and a wait begins
+ * before the call that ends it. So the arrow leads to a slice of its own: the wait's last part, from that call on. The
+ * flow's number stands in the packets of the call's beginning and of that part's end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,8 @@ static const char *const annotation_names[N_ANNOTATIONS] = {
     [WORK] = "work_ns", [ORDER] = "order", [MUTEX] = "mutex", [RESULT] = "result", [PLACE] = "place"};
 
 enum { OUTSIDE = SBT_TRACE_N_TYPES + 1 }; /* a category, besides those of types: their number plus 1 */
+
+enum { RELEASED = 1 }; /* the name of the part of a wait after what ended it */
 
 enum { N_RESULTS = 4096 }; /* errno values with a name of their own; the others are shown as numbers */
 
@@ -89,6 +93,12 @@ static void put_interned(struct writer *w) {
 
 /* ---- tracks, and the names that all traces have ---- */
 
+/* Perfetto takes 0, which generated traces have, for the kernel's idle process. */
+static uint32_t process_number(const struct writer *w) {
+    uint32_t number = sbt_trace_info(w->trace)->process_id & INT32_MAX;
+    return number != 0 ? number : 1;
+}
+
 static void put_begin(struct writer *w) {
     const struct sbt_trace_info *info = sbt_trace_info(w->trace);
     size_t packet = begin_packet(w);
@@ -96,7 +106,7 @@ static void put_begin(struct writer *w) {
     size_t track = protobuf_open(&w->packet, PACKET_TRACK_DESCRIPTOR);
     protobuf_uint(&w->packet, TRACK_UUID, PROCESS_TRACK);
     size_t process = protobuf_open(&w->packet, TRACK_PROCESS);
-    protobuf_uint(&w->packet, PROCESS_PID, info->process_id & INT32_MAX);
+    protobuf_uint(&w->packet, PROCESS_PID, process_number(w));
     protobuf_text(&w->packet, PROCESS_NAME, info->command);
     protobuf_close(&w->packet, process);
     protobuf_close(&w->packet, track);
@@ -105,13 +115,14 @@ static void put_begin(struct writer *w) {
     intern(w, INTERNED_CATEGORIES, OUTSIDE, "outside");
     for (unsigned i = 1; i < N_ANNOTATIONS; i++)
         intern(w, INTERNED_ANNOTATIONS, i, annotation_names[i]);
+    intern(w, INTERNED_NAMES, RELEASED, "released");
+    w->n_names = RELEASED;
     put_interned(w);
     finish_packet(w, packet);
 }
 
 /* The kernel's number of the first thread is the process's. Those of the others are not in the trace. */
 static void put_thread(struct writer *w, uint32_t thread) {
-    const struct sbt_trace_info *info = sbt_trace_info(w->trace);
     uint32_t routine = sbt_trace_thread_routine(w->trace, thread);
     const char *name =
         routine != SBT_TRACE_NONE ? symbols_name(w->symbols, sbt_trace_site_name(w->trace, routine)) : "";
@@ -121,8 +132,8 @@ static void put_thread(struct writer *w, uint32_t thread) {
     protobuf_uint(&w->packet, TRACK_UUID, FIRST_THREAD_TRACK + (uint64_t)thread);
     protobuf_uint(&w->packet, TRACK_PARENT, PROCESS_TRACK);
     size_t inner = protobuf_open(&w->packet, TRACK_THREAD);
-    protobuf_uint(&w->packet, THREAD_PID, info->process_id & INT32_MAX);
-    protobuf_uint(&w->packet, THREAD_TID, (info->process_id + thread) & INT32_MAX);
+    protobuf_uint(&w->packet, THREAD_PID, process_number(w));
+    protobuf_uint(&w->packet, THREAD_TID, (process_number(w) + thread) & INT32_MAX);
     protobuf_text(&w->packet, THREAD_NAME, text);
     protobuf_close(&w->packet, inner);
     protobuf_close(&w->packet, track);
@@ -194,20 +205,35 @@ static void annotate(struct writer *w, unsigned name, unsigned kind, uint64_t va
     protobuf_close(&w->packet, opened);
 }
 
-static size_t begin_event(struct writer *w, uint32_t thread, unsigned type) {
-    size_t opened = protobuf_open(&w->packet, PACKET_TRACK_EVENT);
+/* Opens a packet and the event in it. */
+struct opened {
+    size_t packet, event;
+};
+
+static struct opened begin_event(struct writer *w, uint32_t thread, unsigned type, uint64_t at_ns) {
+    size_t packet = begin_packet(w);
+    protobuf_uint(&w->packet, PACKET_TIMESTAMP, at_ns);
+    protobuf_uint(&w->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
+    size_t event = protobuf_open(&w->packet, PACKET_TRACK_EVENT);
     protobuf_uint(&w->packet, EVENT_TYPE, type);
     protobuf_uint(&w->packet, EVENT_TRACK, FIRST_THREAD_TRACK + (uint64_t)thread);
-    return opened;
+    return (struct opened){packet, event};
+}
+
+static void finish_event(struct writer *w, struct opened opened) {
+    protobuf_close(&w->packet, opened.event);
+    put_interned(w);
+    finish_packet(w, opened.packet);
+}
+
+static unsigned category_of(const struct sbt_trace_event *e) {
+    return e->op == SBT_TRACE_OUTSIDE_WAIT ? OUTSIDE : e->type + 1u;
 }
 
 static void put_slice_begin(struct writer *w, const struct wakers_walk *walk) {
     const struct sbt_trace_event *e = &walk->event;
-    size_t packet = begin_packet(w);
-    protobuf_uint(&w->packet, PACKET_TIMESTAMP, e->at_ns);
-    protobuf_uint(&w->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
-    size_t event = begin_event(w, walk->thread, SLICE_BEGIN);
-    protobuf_uint(&w->packet, EVENT_CATEGORIES, e->op == SBT_TRACE_OUTSIDE_WAIT ? OUTSIDE : e->type + 1u);
+    struct opened opened = begin_event(w, walk->thread, SLICE_BEGIN, e->at_ns);
+    protobuf_uint(&w->packet, EVENT_CATEGORIES, category_of(e));
     protobuf_uint(&w->packet, EVENT_NAME, name_of(w, e));
     annotate(w, WORK, ANNOTATION_UINT, e->work_ns);
     if (e->order != 0)
@@ -221,21 +247,27 @@ static void put_slice_begin(struct writer *w, const struct wakers_walk *walk) {
         annotate(w, PLACE, ANNOTATION_STRING, place_of(w, e->site));
     for (uint32_t flow; (flow = wakers_ended(w->wakers, walk->thread, walk->index)) != 0;)
         protobuf_fixed64(&w->packet, EVENT_FLOWS, flow);
-    protobuf_close(&w->packet, event);
-    put_interned(w);
-    finish_packet(w, packet);
+    finish_event(w, opened);
+}
+
+/* The part of a wait after what ended it, to which the arrow leads; within the wait's slice. */
+static void put_released(struct writer *w, const struct wakers_walk *walk, uint32_t flow) {
+    const struct sbt_trace_event *e = &walk->event;
+    uint64_t release_ns = wakers_release_ns(w->wakers, flow);
+    struct opened opened = begin_event(w, walk->thread, SLICE_BEGIN, release_ns > e->at_ns ? release_ns : e->at_ns);
+    protobuf_uint(&w->packet, EVENT_CATEGORIES, category_of(e));
+    protobuf_uint(&w->packet, EVENT_NAME, RELEASED);
+    finish_event(w, opened);
+    opened = begin_event(w, walk->thread, SLICE_END, e->at_ns + e->took_ns);
+    protobuf_fixed64(&w->packet, EVENT_LAST_FLOWS, flow);
+    finish_event(w, opened);
 }
 
 static void put_slice_end(struct writer *w, const struct wakers_walk *walk) {
-    size_t packet = begin_packet(w);
-    protobuf_uint(&w->packet, PACKET_TIMESTAMP, walk->event.at_ns + walk->event.took_ns);
-    protobuf_uint(&w->packet, PACKET_SEQUENCE_FLAGS, NEEDS_STATE);
-    size_t event = begin_event(w, walk->thread, SLICE_END);
     uint32_t flow = wakers_wait(w->wakers, walk->thread, walk->index);
     if (flow != 0)
-        protobuf_fixed64(&w->packet, EVENT_LAST_FLOWS, flow);
-    protobuf_close(&w->packet, event);
-    finish_packet(w, packet);
+        put_released(w, walk, flow);
+    finish_event(w, begin_event(w, walk->thread, SLICE_END, walk->event.at_ns + walk->event.took_ns));
 }
 
 void perfetto_write(const struct trace_request *r, const struct sbt_trace *trace) {

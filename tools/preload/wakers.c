@@ -291,3 +291,7 @@ uint32_t wakers_ended(struct wakers *w, uint32_t thread, uint64_t index) {
     w->at_released++;
     return i + 1;
 }
+
+uint64_t wakers_release_ns(const struct wakers *w, uint32_t wait) {
+    return w->waits[wait - 1].release_ns;
+}

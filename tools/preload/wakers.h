@@ -28,6 +28,8 @@ size_t wakers_count(const struct wakers *w);
 uint32_t wakers_wait(struct wakers *w, uint32_t thread, uint64_t index);
 /* The number of one wait that this call ended; again for the next one; 0: it ended no more. */
 uint32_t wakers_ended(struct wakers *w, uint32_t thread, uint64_t index);
+/* When what ended this wait was called; of a join, when the thread had ended. */
+uint64_t wakers_release_ns(const struct wakers *w, uint32_t wait);
 
 /* A walk over the events of all threads. Times of generated traces are as if each thread ran from 0 on. */
 struct wakers_walk {
