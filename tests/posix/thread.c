@@ -5,10 +5,13 @@
  */
 #include "topic.h"
 
+#include "lib/cpus.h"
+
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static atomic_int release, started, finished, order;
@@ -374,4 +377,24 @@ TEST(thread_cancel__ended_unjoined_thread_returns_0, "cancel of a thread that ha
     let_threads_block();
     OK(pthread_cancel(t));
     CHECK(thread_join(t) == (void *)8);
+}
+
+/* --- yield -------------------------------------------------------------------------------------------------------- */
+static void set_flag(void *flag) {
+    atomic_store((atomic_int *)flag, 1);
+}
+TEST(thread_yield__lets_another_process_run, "SCHED_FIFO, one CPU: a process of the same priority runs while the only "
+                                             "thread yields") {
+    enum { N_YIELDS = 1000 };
+    const struct sched_param fifo = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+    SKIP_IF(no_realtime(), "SCHED_FIFO is refused");
+    atomic_int *flag = mmap(NULL, sizeof *flag, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(flag != MAP_FAILED);
+    stay_on_one_cpu();
+    SYS(sched_setscheduler(0, SCHED_FIFO, &fifo));
+    pid_t child = child_start(set_flag, flag);
+    for (int n = 0; n < N_YIELDS && atomic_load(flag) == 0; n++)
+        sched_yield();
+    CHECK_INT(atomic_load(flag), 1);
+    child_join(child);
 }

@@ -55,9 +55,13 @@ static void once_begin(void) {
     det_take(DET_ONCE);
 }
 
+/* No other thread waits for the turn: the kernel chooses, which may know of other processes. */
 static void yield(void) {
     det_take(DET_YIELD);
+    bool is_alone = det_is_alone();
     det_pass();
+    if (is_alone)
+        sbt_yield();
 }
 
 static void once_wait(const void *key) {
