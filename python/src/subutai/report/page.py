@@ -72,7 +72,9 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
     if analysis["empty"]:
         found.append(f"{analysis['empty'][:1].upper()}{analysis['empty'][1:]}.")
     if trace["completed"]:
-        found.append("The program was killed. What its threads waited for then is here; what they had counted last is not.")
+        found.append(
+            "The program was killed. What its threads waited for then is here; what they had counted last is not."
+        )
     elif not trace["whole"]:
         found.append(
             "The trace is not whole: the program was killed, or its disk was full. It ends with what was written."
