@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What the figures say that should be done. Each cause has a rule: when it holds, the figure that it rests on, and what
- * would be gained at most, from the critical path. Advice is ordered by that gain. What may be wrong (a circle of
- * locks) comes before what may be slow; what is only said so that it is not taken for contention comes last.
+ * would be gained at most, from the critical path. Advice is ordered by that gain. What is or may be wrong (a deadlock,
+ * a circle of locks) comes before what may be slow; what is only said so that it is not taken for contention comes
+ * last.
  *
  * The thresholds are parts of a whole, most of them of the program's time.
  */
@@ -22,6 +23,8 @@
 #define SERIAL_LEAST 0.7
 /* Of the generations: if more stall, it is the program that keeps its threads off the processor. */
 #define STALLS_MOST 0.1
+/* All threads wait for that long: a thread that has been woken would have gone on. */
+#define STUCK_LEAST_NS 100000000
 
 static double part(double of, double whole) {
     return whole > 0 ? of / whole : 0;
@@ -328,6 +331,14 @@ static void advise_program(struct rep_report *r) {
         advise(r, a);
 }
 
+static void put_first(struct rep_report *r, const struct rep_advice *a) {
+    if (r->n_advice == REP_MOST_ADVICE)
+        r->n_advice--;
+    for (unsigned i = r->n_advice++; i > 0; i--)
+        r->advice[i] = r->advice[i - 1];
+    r->advice[0] = *a;
+}
+
 static void advise_order(struct rep_report *r) {
     if (r->n_circles == 0)
         return;
@@ -340,11 +351,46 @@ static void advise_order(struct rep_report *r) {
     a.unit = REP_COUNT;
     a.value = c->n;
     a.circle = c;
-    if (r->n_advice == REP_MOST_ADVICE)
-        r->n_advice--;
-    for (unsigned i = r->n_advice++; i > 0; i--)
-        r->advice[i] = r->advice[i - 1];
-    r->advice[0] = a;
+    put_first(r, &a);
+}
+
+static void note_object(struct rep_advice *a, uint32_t object) {
+    for (unsigned i = 0; i < a->n_objects; i++)
+        if (a->objects[i] == object)
+            return;
+    if (object != REP_NONE && a->n_objects < REP_MOST_LINKS)
+        a->objects[a->n_objects++] = object;
+}
+
+/*
+ * Did each thread that had not ended wait for another one, and for long? A wait for the outside is none of these. When
+ * a killed program's threads began to wait is known, and how long they waited only if its death was seen.
+ */
+static void advise_deadlock(struct rep_report *r) {
+    struct rep_advice a = about(r, REP_DEADLOCK, REP_NONE);
+    uint64_t least_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < r->info.n_threads; i++) {
+        const struct rep_unended *u = &r->threads[i].unended;
+        if (!r->threads[i].still_runs)
+            continue;
+        if (u->kind == REP_N_KINDS)
+            return;
+        note_object(&a, u->object);
+        if (u->ns < least_ns) {
+            least_ns = u->ns;
+            a.thread = i;
+            a.object = u->object;
+            a.site = u->site;
+        }
+    }
+    if (a.thread == REP_NONE || least_ns < STUCK_LEAST_NS)
+        return;
+    if (a.object != REP_NONE)
+        a.group = r->objects[a.object].group;
+    a.figure = "stuck_ns";
+    a.unit = REP_NS;
+    a.value = (double)least_ns;
+    put_first(r, &a);
 }
 
 void rep_advise(struct rep_report *r) {
@@ -361,10 +407,12 @@ void rep_advise(struct rep_report *r) {
     advise_waste(r);
     advise_program(r);
     advise_order(r);
+    advise_deadlock(r);
 }
 
 const char *rep_cause_name(unsigned cause) {
-    static const char *const names[REP_N_CAUSES] = {[REP_LOCK_ORDER] = "lock-order",
+    static const char *const names[REP_N_CAUSES] = {[REP_DEADLOCK] = "deadlock",
+                                                    [REP_LOCK_ORDER] = "lock-order",
                                                     [REP_HOT_LOCK] = "hot-lock",
                                                     [REP_CONVOY] = "convoy",
                                                     [REP_LOCK_OVER_IO] = "lock-over-io",

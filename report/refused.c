@@ -29,6 +29,7 @@ const char *rep_change_refused(const struct rep_report *r, const struct rep_advi
         return "a trace does not say what a thread sleeps for";
     case REP_BARRIER_STALL:
         return "it is not the program that would be changed";
+    case REP_DEADLOCK:
     case REP_LOCK_ORDER:
         return "the change makes nothing faster";
     case REP_TOO_MANY_THREADS:

@@ -225,6 +225,7 @@ struct rep_task {
 };
 
 enum rep_cause {
+    REP_DEADLOCK,
     REP_LOCK_ORDER,
     REP_HOT_LOCK,
     REP_CONVOY,

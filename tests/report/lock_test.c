@@ -301,6 +301,64 @@ TEST(inverted_order_of_two_threads) {
     scene_end();
 }
 
+/* The thread waits for a mutex, or joins, until the end of the trace. */
+static void stuck(uint32_t thread, double from, double to, enum sbt_trace_op op, uint32_t object, uint32_t other) {
+    call(thread, from, to,
+         (struct sbt_trace_event){.op = SBT_TRACE_THREAD_END,
+                                  .type = op == SBT_TRACE_MUTEX_LOCK ? SBT_TRACE_MUTEX : SBT_TRACE_NO_OBJECT,
+                                  .object = object,
+                                  .other = other,
+                                  .size = SBT_TRACE_WAITS + (uint32_t)op,
+                                  AT(20 + thread)});
+}
+
+/* Main joins thread 1; threads 1 and 2 have a lock each and want the other one, for so many us. */
+static void deadlock(double us) {
+    scene_begin();
+    create(0, 10, 1);
+    create(0, 30, 2);
+    lock(1, 50, 50.1, 0, 1, 10);
+    lock(2, 50, 50.1, 1, 1, 11);
+    stuck(0, 50, 100 + us, SBT_TRACE_THREAD_JOIN, SBT_TRACE_NONE, 1);
+    stuck(1, 70, 100 + us, SBT_TRACE_MUTEX_LOCK, 1, SBT_TRACE_NONE);
+}
+
+TEST(deadlock_is_the_first_advice, "about the thread that came last") {
+    deadlock(100000);
+    stuck(2, 100, 100100, SBT_TRACE_MUTEX_LOCK, 0, SBT_TRACE_NONE);
+    const struct rep_report *r = scene_report();
+    ck_assert_uint_ge(r->n_advice, 1);
+    ck_assert_int_eq(r->advice[0].cause, REP_DEADLOCK);
+    ck_assert_uint_eq(r->advice[0].thread, 2);
+    ck_assert_uint_eq(r->advice[0].object, 0);
+    ck_assert_uint_eq(r->advice[0].site, 22);
+    ck_assert_uint_eq(r->advice[0].n_objects, 2);
+    ck_assert(r->advice[0].value == 1e8);
+    scene_end();
+}
+
+static void is_no_deadlock(void) {
+    const struct rep_report *r = scene_report();
+    for (unsigned i = 0; i < r->n_advice; i++)
+        ck_assert_int_ne(r->advice[i].cause, REP_DEADLOCK);
+    scene_end();
+}
+
+TEST(all_wait_for_a_moment_is_no_deadlock, "a thread may have been woken") {
+    deadlock(99999);
+    stuck(2, 100, 100099, SBT_TRACE_MUTEX_LOCK, 0, SBT_TRACE_NONE);
+    is_no_deadlock();
+}
+
+TEST(a_thread_that_runs_or_waits_for_the_outside_may_end_it) {
+    deadlock(100000);
+    stuck(2, 100, 100100, SBT_TRACE_OUTSIDE_WAIT, SBT_TRACE_NONE, SBT_TRACE_NONE);
+    is_no_deadlock();
+    deadlock(100000);
+    call(2, 100, 100100, (struct sbt_trace_event){.op = SBT_TRACE_THREAD_END, NO_OBJECT, .size = 1, AT(92)});
+    is_no_deadlock();
+}
+
 TEST(inverted_order_of_one_thread_cannot_deadlock) {
     scene_begin();
     both(0, 10, 0, 1, 1);

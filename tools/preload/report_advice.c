@@ -66,6 +66,17 @@ static char *callers(const struct writer *w) {
     return text;
 }
 
+static char *deadlock(const struct writer *w) {
+    char stuck[32];
+    const struct rep_report *r = w->page->report;
+    return cmd_format("Deadlock: when the program ended, all %ju threads that were left had waited for each other, the "
+                      "last one, %s, for %s. Only a "
+                      "signal's handler could have woken one. The table of waits that had not ended says what each "
+                      "waits for, and where.",
+                      (uintmax_t)r->unended.n, names_thread(w->page->names, w->advice->thread),
+                      format_ns(stuck, w->advice->value));
+}
+
 static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
     double share =
@@ -233,7 +244,8 @@ static char *serial(const struct writer *w) {
         names_thread(w->page->names, w->advice->thread), 100 * w->advice->value);
 }
 
-static sentence *const sentences[REP_N_CAUSES] = {[REP_LOCK_ORDER] = lock_order,
+static sentence *const sentences[REP_N_CAUSES] = {[REP_DEADLOCK] = deadlock,
+                                                  [REP_LOCK_ORDER] = lock_order,
                                                   [REP_HOT_LOCK] = hot_lock,
                                                   [REP_CONVOY] = convoy,
                                                   [REP_LOCK_OVER_IO] = lock_over_io,
@@ -273,6 +285,8 @@ const char *report_delegated(const struct report_page *page, const struct rep_ad
 static char *command_of(const struct writer *w) {
     const char *command = w->page->command, *lock = report_delegated(w->page, w->advice);
     switch (w->advice->cause) {
+    case REP_DEADLOCK: /* it says which thread holds what */
+        return cmd_format("subutai check -- %s", command);
     case REP_HOT_LOCK:
     case REP_CONVOY:
         if (lock != NULL)
