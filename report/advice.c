@@ -373,10 +373,8 @@ static void advise_deadlock(struct rep_report *r) {
         const struct rep_unended *u = &r->threads[i].unended;
         if (!r->threads[i].still_runs)
             continue;
-        if (u->kind == REP_N_KINDS)
-            return;
         note_object(&a, u->object);
-        if (u->ns < least_ns) {
+        if (u->ns < least_ns) { /* 0: the thread is in no such wait */
             least_ns = u->ns;
             a.thread = i;
             a.object = u->object;
