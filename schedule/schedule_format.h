@@ -78,7 +78,7 @@ enum schedule_reason {
 enum schedule_return {
     SCHEDULE_FROM_CALL,    /* from a call that waits for other processes or devices */
     SCHEDULE_FROM_HANDLER, /* a signal handler has interrupted its wait, or ended it */
-    SCHEDULE_FROM_ABSENCE, /* a handler has run in its place, or a stall was released */
+    SCHEDULE_FROM_ABSENCE, /* a handler has run in its place, or a stall or a late wait was released */
     SCHEDULE_FROM_NOWHERE, /* a handler's operation, or a thread that no operation has created */
     SCHEDULE_FROM_PCS,     /* an operation in, or behind, a performance-critical section */
     SCHEDULE_N_RETURNS

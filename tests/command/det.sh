@@ -216,6 +216,11 @@ until_said '--stall release lets them go on' loops "$SUBUTAI" run --engine det -
 check "a loop is, after two" is "$status" 0
 within 20 "$SUBUTAI" run --engine det --serial --stall release -- "$ORDERED" stall
 check "and can go on outside" is "$status $out" "0 done"
+until_said 'thread 0 waits, though .*--stall release lets it go on' late "$SUBUTAI" run --engine det --log late -- "$ORDERED" late
+check "a sleep that lasts longer than its time, since turns take long, is told" is "$status" 0
+rm -f late
+within 20 "$SUBUTAI" run --engine det --stall release --log late -- "$ORDERED" late
+check "and ends with --stall release" matches "$status $out $(cat late)" '^0 done .*thread 0 waits, though .*goes on outside the order$'
 
 # Threads add to a plain variable after each kind of operation, and after calls outside; others end in a handler that
 # has interrupted a wait, and add in a destructor.

@@ -351,6 +351,7 @@ static const struct {
     {"woken", stalled_after_wait},      /* the thread that writes it was kept waiting by a mutex */
     {"signals", stalled_by_signals},    /* the thread that writes it is interrupted again and again */
     {"lost", stalled_by_lost_wake},     /* a thread is given the turn and not woken */
+    {"late", late},                     /* a thread sleeps while another computes between its operations */
     {"served", served_in_handler},      /* a thread at a barrier is in a handler when the turn comes to it */
     {"takes", offer_taken_back},        /* the handler makes an operation before the turn comes to its thread */
     {"guest", guest_of_served},         /* and after that */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads wait for a plain variable that another one writes, which waits for the turn; a wake-up is lost. */
+/* Threads wait for a plain variable that another one writes, which waits for the turn; wake-ups are lost or late. */
 #include <dlfcn.h>
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -163,5 +163,25 @@ int stalled_by_lost_wake(void) {
     atomic_store(&flag, 1);
     pthread_join(waits, NULL);
     puts(has_filter ? "done" : "no filters here");
+    return 0;
+}
+
+static void *slow_locker(void *unused) {
+    while (atomic_load(&flag) == 0) {
+        locked_add(1);
+        for (volatile int i = 0; i < 100000; i++)
+            ;
+    }
+    return unused;
+}
+
+/* 300 000 turns of the other thread are 15 s and more. */
+int late(void) {
+    pthread_t locker;
+    pthread_create(&locker, NULL, slow_locker, NULL);
+    usleep(300000);
+    atomic_store(&flag, 1);
+    pthread_join(locker, NULL);
+    puts("done");
     return 0;
 }

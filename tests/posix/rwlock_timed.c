@@ -220,3 +220,22 @@ TEST(rwlock_timedlock__never_returns_EINTR, "all 4 functions: waiters hit by sig
         }
     CHECK(atomic_load(&signals_seen) > 0);
 }
+static void sleep_past_deadline(int signo) {
+    (void)signo;
+    sleep_ms(2 * SHORT_MS);
+}
+TEST(rwlock_timedrdlock__handler_sleeps_past_the_deadline, "and so does the writer, which unlocks meanwhile: neither "
+                                                           "sleeps for ever") {
+    struct sigaction action = {.sa_handler = sleep_past_deadline};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+    OK(pthread_rwlock_wrlock(&rw));
+    struct attempt a = {&ways[0], time_in_ms(CLOCK_REALTIME, SHORT_MS)};
+    pthread_t other = thread_start(do_attempt, &a);
+    sleep_ms(SHORT_MS / 2);
+    OK(pthread_kill(other, SIGUSR1));
+    sleep_ms(SHORT_MS);
+    OK(pthread_rwlock_unlock(&rw));
+    int rc = (int)(long)thread_join(other);
+    CHECK(rc == 0 || rc == ETIMEDOUT);
+    check_free();
+}

@@ -157,6 +157,29 @@ TEST(turn_overdue__time_jumps_when_no_thread_is_runnable) {
     free(t);
 }
 
+TEST(turn_overdue__an_absent_thread_does_not_keep_the_others) {
+    struct turn *t = with_threads(2, 0);
+    block(t, 8, 500 * TURN_NS); /* 0 */
+    turn_absent(t, 0);
+    block(t, 8, 1000 * TURN_NS); /* 1 */
+    ck_assert_uint_eq(t->holder, TURN_NO_THREAD);
+    turn_overdue(t, 1);
+    ck_assert_uint_eq(turn_choose(t), 1);
+    ck_assert_uint_eq(t->now, 1000 * TURN_NS);
+    ck_assert_uint_eq(t->thread[0].state, TURN_OUTSIDE); /* its deadline has come before */
+    ck_assert_uint_eq(t->thread[0].reason, TURN_TIMED_OUT);
+    ck_assert(turn_present(t, 0));
+    turn_pass(t);
+    block(t, 8, t->now + 500 * TURN_NS); /* 0 */
+    turn_overdue(t, 0);
+    turn_absent(t, 0);
+    turn_block(t, 8, t->now + 1000 * TURN_NS, 0, false); /* 1 */
+    turn_overdue(t, 1);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    ck_assert_uint_eq(t->thread[0].state, TURN_OUTSIDE);
+    free(t);
+}
+
 TEST(turn_leave__the_round_goes_on_without_it) {
     struct turn *t = with_threads(3, 0);
     turn_leave(t);

@@ -231,8 +231,9 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
     int r = park(w, word, is_watching || is_stuck ? &soon : w->deadline);
     if (is_over(w))
         return;
-    if (is_watching && r != 0) /* signals may come faster than the time to look */
-        det_look_for_stall();
+    bool looks = is_watching && r != 0; /* signals may come faster than the time to look */
+    if (looks && !det_look_for_stall() && w->wait->deadline != NULL)
+        det_look_for_late(w->number, w->wait->deadline);
     if (r == ETIMEDOUT && is_stuck) {
         w->n_looks++;
         det_look_for_deadlock(logical);

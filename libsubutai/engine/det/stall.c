@@ -10,7 +10,10 @@
  * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
  * have been lost. No kernel or processor loses one, but an emulator has.
  *
- * Letting it go on outside takes the turn away from a thread that may use it at that moment:
+ * A wait with a deadline may be late, where the turns of others take longer than they count: logical time lags behind
+ * the kernel's. That is told too.
+ *
+ * Letting a holder go on outside takes the turn away from a thread that may use it at that moment:
  *  1. The thread that expels writes `holder`, makes a heavy fence, and reads the other's in_op.
  *  2. The other thread writes in_op, and then reads `holder`.
  * Either the first sees in_op and gives the turn back, or the second sees that it has not got the turn.
@@ -28,6 +31,7 @@
 
 static bool has_told; /* and what follows is used */
 static char place[DET_PLACE_BYTES];
+static bool has_told_late;
 
 /* The call is known where operations are logged, or looked at for hints. */
 static void tell(uint32_t holder, bool releases) {
@@ -183,7 +187,7 @@ static void note(uint32_t holder) {
     sbt_lock_drop(&r->lock);
 }
 
-void det_look_for_stall(void) {
+bool det_look_for_stall(void) {
     struct det_round *r = det_round;
     bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
     sbt_handlers_hold();
@@ -203,4 +207,46 @@ void det_look_for_stall(void) {
     sbt_handlers_release();
     if (stalls && !sleeps && (is_out || !releases))
         tell(holder, releases);
+    return stalls;
+}
+
+/* ---- waits that are late ---- */
+
+static bool has_passed_since(const struct sbt_deadline *deadline, uint64_t ns) {
+    const uint64_t second = 1000000000, at = (uint64_t)deadline->at.tv_nsec + ns;
+    const struct sbt_deadline later = {deadline->clock,
+                                       {deadline->at.tv_sec + (time_t)(at / second), (long)(at % second)}};
+    return sbt_deadline_passed(&later);
+}
+
+/* With the lock. A holder that sleeps off what logical time is ahead does not make it lag. */
+static bool lags(const struct det_round *r, uint32_t number) {
+    const struct turn_thread *thread = &r->turn.thread[number];
+    return thread->state == TURN_BLOCKED && thread->overdue && !thread->is_absent && r->turn.holder != TURN_NO_THREAD &&
+           thread->deadline > __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&r->sleeps_off, __ATOMIC_RELAXED) == 0;
+}
+
+static void tell_late(uint32_t number, bool releases) {
+    char text[DECIMAL_SIZE];
+    if (!__atomic_exchange_n(&has_told_late, true, __ATOMIC_RELAXED))
+        sbt_log(1, "thread ", decimal_of(text, number),
+                " waits, though its time has passed: a turn of the others counts 1 us and takes longer; ",
+                releases ? "it goes on outside the order" : "it waits on (--stall release lets it go on)", NULL);
+}
+
+void det_look_for_late(uint32_t number, const struct sbt_deadline *deadline) {
+    struct det_round *r = det_round;
+    bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
+    sbt_handlers_hold();
+    sbt_lock_take(&r->lock);
+    bool is_late = lags(r, number) && has_passed_since(deadline, releases ? DET_LATE_RELEASE_NS : DET_LATE_NS);
+    if (is_late && releases) {
+        turn_wake_thread(&r->turn, number, TURN_TIMED_OUT);
+        det_returned(number, SCHEDULE_FROM_ABSENCE);
+    }
+    sbt_lock_drop(&r->lock);
+    sbt_handlers_release();
+    if (is_late)
+        tell_late(number, releases);
 }

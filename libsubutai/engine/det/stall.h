@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Threads that keep the turn (stall.c), and threads none of which can have it again (deadlock.c). */
+/* Threads that keep the turn, waits that are late (stall.c), and threads none of which can have it again (deadlock.c).
+ */
 #ifndef SBT_ENGINE_DET_STALL_H
 #define SBT_ENGINE_DET_STALL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "os/clock.h"
 
 /* In ns: how long a thread keeps the turn without an operation until that is a stall. */
 #define DET_STALL_NS 200000000
@@ -14,6 +17,9 @@
 #define DET_STALL_ASLEEP_NS 1000000000
 /* With --serial: to compute is what the holder is there for. */
 #define DET_STALL_SERIAL_NS 2000000000
+/* How long ago the deadline of a wait has passed in the kernel's time until the wait is late; with --stall release. */
+#define DET_LATE_NS 2000000000
+#define DET_LATE_RELEASE_NS 200000000
 /* A waiting thread looks less often by one interval for each so many runnable threads. */
 #define DET_LOOKERS 4
 /*
@@ -30,9 +36,14 @@ uint64_t det_look_every_ns(void);
 /*
  * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
  * once, and with --stall release let it go on outside too. A thread that sleeps off what logical time is ahead is in an
- * operation: that is no stall.
+ * operation: that is no stall. True: the holder stalls.
  */
-void det_look_for_stall(void);
+bool det_look_for_stall(void);
+/*
+ * By a thread that waits, with such a deadline: if it is late, and logical time goes on and lags, say so once; with
+ * --stall release the wait ends too.
+ */
+void det_look_for_late(uint32_t number, const struct sbt_deadline *deadline);
 
 /*
  * deadlock.c. A thread that has blocked is about to sleep until it is woken. True: no thread can go on; *logical is

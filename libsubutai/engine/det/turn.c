@@ -109,11 +109,18 @@ static bool has_deadline(const struct turn_thread *thread) {
     return (thread->state == TURN_BLOCKED && thread->deadline != TURN_NEVER) || thread->state == TURN_SECTION;
 }
 
-/* The thread with the earliest deadline, or soft deadline; of several, the one with the lowest number. */
-static uint32_t earliest(const struct turn *t, bool is_soft) {
+enum deadlines { ALL, SOFT, SEEN };
+
+static bool is_among(const struct turn_thread *thread, enum deadlines which) {
+    bool is_seen = !thread->is_absent || thread->overdue;
+    return has_deadline(thread) && (which == ALL || (which == SOFT ? thread->is_soft : is_seen));
+}
+
+/* The thread with the earliest of these deadlines; of several, the one with the lowest number. */
+static uint32_t earliest(const struct turn *t, enum deadlines which) {
     uint32_t found = TURN_NO_THREAD;
     for (uint32_t i = 0; i < t->n_threads; i++)
-        if (has_deadline(&t->thread[i]) && (!is_soft || t->thread[i].is_soft) &&
+        if (is_among(&t->thread[i], which) &&
             (found == TURN_NO_THREAD || t->thread[i].deadline < t->thread[found].deadline))
             found = i;
     return found;
@@ -128,7 +135,7 @@ static void end_section(struct turn *t, uint32_t i, enum turn_reason reason) {
 /* No thread is runnable: those that wait for turns alone would wait for ever. */
 static void end_soft(struct turn *t) {
     while (t->n_runnable == 0 && t->n_soft != 0) { /* an absent thread is woken and not runnable */
-        uint32_t first = earliest(t, true);
+        uint32_t first = earliest(t, SOFT);
         if (t->thread[first].state == TURN_SECTION)
             end_section(t, first, TURN_WOKEN);
         else
@@ -140,7 +147,7 @@ static void wake_due(struct turn *t) {
     uint32_t first;
     if (t->now < t->next_due)
         return;
-    while ((first = earliest(t, false)) != TURN_NO_THREAD && t->thread[first].deadline <= t->now)
+    while ((first = earliest(t, ALL)) != TURN_NO_THREAD && t->thread[first].deadline <= t->now)
         if (t->thread[first].state == TURN_SECTION)
             end_section(t, first, TURN_TIMED_OUT);
         else
@@ -148,16 +155,25 @@ static void wake_due(struct turn *t) {
     t->next_due = first == TURN_NO_THREAD ? TURN_NEVER : t->thread[first].deadline;
 }
 
+/*
+ * No thread is runnable. An absent thread does not see its deadline pass outside: a signal handler runs in its place,
+ * and may itself wait for a later time. If it has seen that before, it is woken, and is not runnable: time jumps again.
+ */
+static void jump(struct turn *t) {
+    uint32_t first;
+    while (t->n_runnable == 0 && t->next_due != TURN_NEVER) {
+        first = earliest(t, SEEN);
+        if (first == TURN_NO_THREAD || !t->thread[first].overdue)
+            return;
+        if (t->now < t->thread[first].deadline)
+            t->now = t->thread[first].deadline;
+        wake_due(t);
+    }
+}
+
 static uint32_t choose(struct turn *t, uint32_t after) {
     end_soft(t);
-    if (t->n_runnable == 0 && t->next_due != TURN_NEVER) {
-        uint32_t first = earliest(t, false);
-        if (first != TURN_NO_THREAD && t->thread[first].overdue) {
-            if (t->now < t->thread[first].deadline)
-                t->now = t->thread[first].deadline;
-            wake_due(t);
-        }
-    }
+    jump(t);
     uint32_t next = choose_from(t, after);
     if (next != TURN_NO_THREAD)
         clear_back(t, next);

@@ -9,8 +9,8 @@
  * unless a thread was outside: when it returns is not decided here.
  *
  * Logical time counts TURN_NS for each pass of the turn. A blocked thread may have a deadline in it. If no thread is
- * runnable, time jumps to the earliest deadline; but only if the caller has said of that thread that its time is over
- * for the outside too (turn_overdue).
+ * runnable, time jumps to the earliest deadline, but for those of absent threads; but only if the caller has said of
+ * that thread that its time is over for the outside too (turn_overdue).
  *
  * A thread may give the turn up for a number of turns (LBDR's synchronization-free section): it computes, and is passed
  * over until so many turns of others are over. Such a thread, and a blocked one with a soft deadline, wait for turns
