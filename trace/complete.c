@@ -84,7 +84,9 @@ static bool is_alive(const struct trace_live_header *h) {
     return !(strncmp(end, ") Z", 3) == 0 && stat(path, &st) == 0 && st.st_nlink <= 3);
 }
 
-enum { PATIENCE_US = 2000000, LOOK_US = 2000 }; /* of a reader that waits for another one */
+/* PATIENCE_US: of a reader that waits for another one; and for the kernel, which gives back what a process had mapped.
+ */
+enum { PATIENCE_US = 2000000, LOOK_US = 2000 };
 
 static bool take_lock(int fd, enum trace_live_lock which, unsigned patience_us) {
     struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = which, .l_len = 1};
@@ -96,17 +98,14 @@ static bool take_lock(int fd, enum trace_live_lock which, unsigned patience_us) 
     return true;
 }
 
-/*
- * FILE.live is open. False: it is none, or its process lives, or another reader is at work. A forked child that has not
- * come to itself has its parent's lock, too: that the parent has ended the caller may know.
- */
+/* FILE.live is open. False: it is none, or its process lives, or another reader is at work. */
 static bool open_live(struct completion *c, uint32_t just_ended) {
     struct stat st;
     if (fstat(c->live_fd, &st) != 0 || !S_ISREG(st.st_mode) || !take_lock(c->live_fd, LIVE_LOCK_READER, PATIENCE_US) ||
         !read_at(c->live_fd, 0, &c->rest.header, sizeof c->rest.header) || !trace_rest_fits(&c->rest.header))
         return false;
-    if (just_ended != c->rest.header.process_id &&
-        (!take_lock(c->live_fd, LIVE_LOCK_PROCESS, 0) || is_alive(&c->rest.header)))
+    unsigned patience_us = just_ended == c->rest.header.process_id ? PATIENCE_US : 0;
+    if (!take_lock(c->live_fd, LIVE_LOCK_PROCESS, patience_us) || is_alive(&c->rest.header))
         return false;
     c->rest.live_size = (uint64_t)st.st_size;
     void *map = mmap(NULL, c->rest.live_size, PROT_READ, MAP_PRIVATE, c->live_fd, 0);
