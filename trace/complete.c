@@ -3,14 +3,18 @@
  * The end of a killed program's trace: what its threads had in FILE.live is added to FILE (rest.c), and FILE.live is
  * removed.
  *
- * The process must be dead. Two things say that it lives: its lock on FILE.live, which a process that closes
- * descriptors that it did not open has given back; and its number with its start in /proc, which another container
- * numbers otherwise.
+ * The process must be dead. Two things say that it lives: its lock on FILE.live, which lasts as long as FILE.live is
+ * mapped; and its number with its start in /proc, which another container numbers otherwise. A program that another one
+ * has become by exec has only the second.
+ *
+ * One reader is at work at a time, and others wait for it.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,18 +84,28 @@ static bool is_alive(const struct trace_live_header *h) {
     return !(strncmp(end, ") Z", 3) == 0 && stat(path, &st) == 0 && st.st_nlink <= 3);
 }
 
-/* Also keeps two readers apart. */
-static bool take_lock(int fd) {
-    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_SETLK, &all) == 0;
+/* PATIENCE_US: of a reader that waits for another one; and for the kernel, which gives back what a process had mapped.
+ */
+enum { PATIENCE_US = 2000000, LOOK_US = 2000 };
+
+static bool take_lock(int fd, enum trace_live_lock which, unsigned patience_us) {
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = which, .l_len = 1};
+    for (unsigned us = 0; fcntl(fd, F_OFD_SETLK, &byte) != 0; us += LOOK_US) {
+        if (us >= patience_us || (errno != EAGAIN && errno != EACCES))
+            return false;
+        usleep(LOOK_US);
+    }
+    return true;
 }
 
 /* FILE.live is open. False: it is none, or its process lives, or another reader is at work. */
-static bool open_live(struct completion *c) {
+static bool open_live(struct completion *c, uint32_t just_ended) {
     struct stat st;
-    if (fstat(c->live_fd, &st) != 0 || !S_ISREG(st.st_mode) || !take_lock(c->live_fd) ||
-        !read_at(c->live_fd, 0, &c->rest.header, sizeof c->rest.header) || !trace_rest_fits(&c->rest.header) ||
-        is_alive(&c->rest.header))
+    if (fstat(c->live_fd, &st) != 0 || !S_ISREG(st.st_mode) || !take_lock(c->live_fd, LIVE_LOCK_READER, PATIENCE_US) ||
+        !read_at(c->live_fd, 0, &c->rest.header, sizeof c->rest.header) || !trace_rest_fits(&c->rest.header))
+        return false;
+    unsigned patience_us = just_ended == c->rest.header.process_id ? PATIENCE_US : 0;
+    if (!take_lock(c->live_fd, LIVE_LOCK_PROCESS, patience_us) || is_alive(&c->rest.header))
         return false;
     c->rest.live_size = (uint64_t)st.st_size;
     void *map = mmap(NULL, c->rest.live_size, PROT_READ, MAP_PRIVATE, c->live_fd, 0);
@@ -99,22 +113,40 @@ static bool open_live(struct completion *c) {
     return c->rest.live != NULL;
 }
 
-/* If this is cut short it is done again: FILE.live says from where on. */
-static bool add(struct completion *c) {
-    c->rest.header.added_at = c->end;
-    if (pwrite(c->live_fd, &c->rest.header, sizeof c->rest.header, 0) != (ssize_t)sizeof c->rest.header ||
-        ftruncate(c->fd, (off_t)c->end) != 0)
-        return false;
+static bool write_header(const struct completion *c) {
+    return pwrite(c->live_fd, &c->rest.header, sizeof c->rest.header, 0) == (ssize_t)sizeof c->rest.header;
+}
+
+static bool write_rest(const struct completion *c) {
     for (size_t done = 0; done < c->rest.n_bytes;) {
         ssize_t n = pwrite(c->fd, c->rest.bytes + done, c->rest.n_bytes - done, (off_t)(c->end + done));
-        if (n <= 0) {
-            int unused = ftruncate(c->fd, (off_t)c->end);
-            (void)unused;
+        if (n <= 0)
             return false;
-        }
         done += (size_t)n;
     }
     return true;
+}
+
+/* Beyond this a write ends the reader by SIGXFSZ. */
+static bool is_within_limit(uint64_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || size <= limit.rlim_cur;
+}
+
+/*
+ * If this is cut short it is done again: FILE.live says from where on. FILE does not get shorter before it has its end:
+ * another reader, which may not write to it, may have it mapped.
+ */
+static bool add(struct completion *c) {
+    uint64_t end = c->end + c->rest.n_bytes;
+    c->rest.header.added_at = c->end;
+    if (!is_within_limit(end) || !write_header(c))
+        return false;
+    bool added = write_rest(c);
+    if (ftruncate(c->fd, (off_t)(added ? end : c->end)) != 0 || !added)
+        return false;
+    c->rest.header.ended = 1; /* for a reader that may not remove FILE.live */
+    return write_header(c);
 }
 
 static uint64_t ticks(void) {
@@ -147,6 +179,7 @@ static bool complete(struct completion *c, const char *path, uint32_t just_ended
     c->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (c->fd < 0 || !walk(c))
         return c->has_end;
+    c->rest.size = c->end;
     return trace_rest_gather(&c->rest) && add(c);
 }
 
@@ -158,7 +191,7 @@ void sbt_trace_complete(const char *path, uint32_t just_ended) {
     c.live_fd = open(live_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (c.live_fd < 0)
         return;
-    if (open_live(&c) && complete(&c, path, just_ended))
+    if (open_live(&c, just_ended) && complete(&c, path, just_ended))
         unlink(live_path);
     if (c.rest.live != NULL)
         munmap((void *)(uintptr_t)c.rest.live, c.rest.live_size);

@@ -18,6 +18,10 @@
 #define TRACE_LIVE_ENDING ".live"
 enum { TRACE_LIVE_RECORDS = 1 << 16 }; /* at most */
 
+/* Bytes of the file that are locked, by its open file descriptions (F_OFD_SETLK). The lock of a process lasts as long
+ * as it has the header mapped, whatever descriptors it closes. */
+enum trace_live_lock { LIVE_LOCK_PROCESS, LIVE_LOCK_READER };
+
 /* With the size of each; LIVE_BATCH and LIVE_ENCODER are as long as their structs. */
 enum trace_live_field {
     LIVE_STATE,     /* 4: enum trace_live_state */
@@ -58,7 +62,7 @@ struct trace_live_header {
      * 0. start_ns: when the trace began. */
     uint64_t start_ns, scale, base_ticks;
     uint32_t n_records; /* atomic: so many records have been given away, of which some may not be there */
-    uint32_t ended;     /* the trace is whole, or cannot be written */
+    uint32_t ended;     /* the trace is whole, or cannot be written, or has been completed */
     uint64_t added_at;  /* complete.c: what is in the trace from there on is not the process's; 0: nothing is */
     uint16_t offset[LIVE_N_FIELDS];
 };

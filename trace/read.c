@@ -181,18 +181,9 @@ static bool walk(struct sbt_trace *trace, struct sbt_trace_error *error) {
     return trace->n_others > 0 || trace_fail(error, offset, "the first block is missing");
 }
 
-/*
- * Readers have tables by these numbers, so the numbers must be possible. A number comes with an event that uses it
- * first. Events that did not reach the file were in buffers, which had room for less than BUFFERED of them. Each thread
- * has a block of its own, and the header alone has more than MIN_THREAD_BYTES.
- */
-enum { BUFFERED = 1 << 20, MIN_THREAD_BYTES = 16 };
-
 static bool numbers_are_possible(const struct sbt_trace *trace, struct sbt_trace_error *error) {
-    uint64_t most = trace->size + BUFFERED;
     const struct sbt_trace_info *info = &trace->info;
-    uint32_t n = info->n_objects > info->n_sites ? info->n_objects : info->n_sites;
-    if ((n > info->n_threads ? n : info->n_threads) > most || info->n_threads > most / MIN_THREAD_BYTES)
+    if (!trace_numbers_are_possible(trace->size, info->n_objects, info->n_sites, info->n_threads))
         return trace_fail(error, 0, "%u threads, %u objects and %u call sites do not fit into a file of its size",
                           info->n_threads, info->n_objects, info->n_sites);
     return true;

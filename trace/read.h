@@ -55,6 +55,17 @@ static inline struct trace_block trace_block_at(const struct sbt_trace *trace, u
 /* Does the payload have its checksum? The header has been checked. */
 bool trace_payload_whole(const struct sbt_trace *trace, uint64_t offset, const struct trace_block *header);
 
+/*
+ * Readers have tables by these numbers, so the numbers must be possible in a file of this size. A number comes with an
+ * event that uses it first. Events that did not reach the file were in buffers, which had room for less than BUFFERED
+ * of them. Each thread has a block of its own, and the header alone has more than MIN_THREAD_BYTES.
+ */
+static inline bool trace_numbers_are_possible(uint64_t size, uint32_t n_objects, uint32_t n_sites, uint32_t n_threads) {
+    enum { BUFFERED = 1 << 20, MIN_THREAD_BYTES = 16 };
+    uint64_t most = size + BUFFERED;
+    return n_objects <= most && n_sites <= most && n_threads <= most / MIN_THREAD_BYTES;
+}
+
 /* These bytes are not needed for a while: they may leave this process's memory, and come back when they are read. The
  * bytes around `next`, where the reader goes on, stay. */
 void trace_leave(const struct sbt_trace *trace, uint64_t offset, uint64_t length, uint64_t next);

@@ -7,13 +7,15 @@
  * was encoding is lost; the rest of its batch goes to a block of its own (rec_flush_interrupted). If it was writing the
  * block then that is in the file if the file has one more block of the thread than the encoder says.
  *
- * The records are not believed: a stranger may have sent them.
+ * The records are not believed. A stranger may have sent them, or a machine that lost its power has not written all of
+ * them: each block is read before it is added, and one that cannot be read is lost.
  */
 #include "rest.h"
 
 #include <stdlib.h>
 
 #include "encode.h"
+#include "read.h"
 
 enum { MOST_THREADS = 1 << 24 };
 
@@ -60,6 +62,7 @@ bool trace_rest_fits(const struct trace_live_header *h) {
 
 static uint32_t n_records(const struct trace_rest *r) {
     uint64_t most = above_zero(r->live_size, r->header.header_bytes) / r->header.record_bytes;
+    most = most < TRACE_LIVE_RECORDS ? most : TRACE_LIVE_RECORDS;
     return r->header.n_records < most ? r->header.n_records : (uint32_t)most;
 }
 
@@ -122,15 +125,55 @@ bool trace_rest_count(struct trace_rest *r, const struct trace_block *header) {
     return true;
 }
 
+/* By the reader itself, as the only block of a trace. */
+static bool is_readable(const struct trace_rest *r, const uint8_t *block, const struct trace_block *header) {
+    uint64_t at_first = 0;
+    uint32_t first[2] = {0, 1};
+    struct sbt_trace alone = {.bytes = block,
+                              .size = sizeof *header + trace_payload_bytes(header),
+                              .info = {.version = TRACE_VERSION, .n_threads = 1},
+                              .blocks = &at_first,
+                              .first = first};
+    struct sbt_trace_cursor cursor;
+    struct sbt_trace_event event;
+    struct trace_definitions walk;
+    struct trace_defined defined;
+    int found = 1;
+    sbt_trace_cursor_begin(&alone, 0, &cursor);
+    trace_definitions_begin(&alone, 0, header, &walk);
+    while (found == 1)
+        found = sbt_trace_next(&cursor, &event, NULL);
+    while (found >= 0 && (found = trace_definitions_next(&walk, &defined)) == 1)
+        ;
+    return found == 0 && trace_numbers_are_possible(r->size, header->n_objects, header->n_sites, header->n_threads);
+}
+
 static bool put_block(struct trace_rest *r, struct trace_encoder *e) {
     struct trace_block header;
+    size_t at = r->n_bytes;
     if (e->n_events == 0 && e->n_definition_bytes == 0)
         return true;
     e->sequence = r->n_written[e->thread];
     trace_encoder_header(e, &header);
-    return put(r, &header, sizeof header) && put(r, e->events, e->n_event_bytes) &&
-           put(r, e->templates, e->n_templates * sizeof e->templates[0]) &&
-           put(r, e->definitions, e->n_definition_bytes) && trace_rest_count(r, &header);
+    if (!put(r, &header, sizeof header) || !put(r, e->events, e->n_event_bytes) ||
+        !put(r, e->templates, e->n_templates * sizeof e->templates[0]) ||
+        !put(r, e->definitions, e->n_definition_bytes))
+        return false;
+    if (is_readable(r, r->bytes + at, &header))
+        return trace_rest_count(r, &header);
+    r->n_bytes = at;
+    r->n_lost += e->n_events;
+    return true;
+}
+
+static bool put_event(struct trace_rest *r, struct trace_encoder *e, const struct sbt_trace_event *event) {
+    if (!trace_encoder_has_room(e)) {
+        if (!put_block(r, e))
+            return false;
+        trace_encoder_next(e);
+    }
+    trace_encode(e, event);
+    return true;
 }
 
 /* An empty block behind the encoder's; what the encoder remembers of its block need not be sound. */
@@ -214,12 +257,13 @@ static bool add_record(struct trace_rest *r, struct record *t) {
     for (uint32_t i = word_of(t, LIVE_N_TAKEN), n = word_of(t, LIVE_N_BATCH); i < n; i++) {
         struct sbt_trace_event event;
         memcpy(&event, t->at + r->header.offset[LIVE_BATCH] + i * sizeof event, sizeof event);
-        if (is_possible(&event))
-            trace_encode(e, &event);
+        if (is_possible(&event) && !put_event(r, e, &event))
+            return false;
     }
     if (byte_of(t, LIVE_AT_END) == 0 && word_of(t, LIVE_STATE) != LIVE_CLOSING) {
         struct sbt_trace_event end = end_of(t);
-        trace_encode(e, &end);
+        if (!put_event(r, e, &end))
+            return false;
     }
     return put_block(r, e);
 }

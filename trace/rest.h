@@ -10,6 +10,7 @@ struct trace_rest {
     struct trace_live_header header; /* of FILE.live, as the two below */
     const uint8_t *live;
     uint64_t live_size;
+    uint64_t size;       /* of FILE, without what is to be added */
     uint32_t *n_written; /* by thread: its blocks of events in FILE, and in `bytes` */
     uint32_t n_threads;
     uint32_t bounds[3]; /* of objects, call sites, threads */

@@ -59,14 +59,14 @@ _Static_assert((int)REC_FREE == (int)LIVE_FREE && (int)REC_LIVE == (int)LIVE_LIV
 _Static_assert(sizeof(((struct rec_thread *)0)->outside) == 8 && sizeof(((struct rec_thread *)0)->call_at) == 8,
                "trace/live_format.h");
 
-/* The last room on a disk is the program's and the trace's. */
+/* The last room on a disk is the program's and the trace's. A file system without a limit says that it has 0 blocks. */
 #define LEAST_FREE (UINT64_C(16) << 20)
 
 /* Room in the file, for good. The caller has blocked signals. */
 static bool allocate(int fd, uint64_t offset, size_t bytes) {
     struct statfs about;
     if (sbt_syscall3(SYS_fstatfs, fd, &about, 0) != 0 ||
-        (uint64_t)about.f_bavail * (uint64_t)about.f_bsize < LEAST_FREE)
+        (about.f_blocks != 0 && (uint64_t)about.f_bavail * (uint64_t)about.f_bsize < LEAST_FREE))
         return false;
     long r = sbt_syscall6(SYS_fallocate, fd, 0, (long)offset, (long)bytes, 0, 0);
     if (r == -EFBIG)
@@ -80,10 +80,10 @@ static void *map(void *at, int fd, uint64_t offset, size_t bytes) {
     return r < 0 && r > -4096 ? NULL : (void *)r;
 }
 
-/* The lock says to a reader in another container that the process lives; this one's end takes it away. */
+/* The lock says to a reader in another container that the process lives. */
 static bool lock(int fd) {
-    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return sbt_syscall3(SYS_fcntl, fd, F_SETLK, &all) == 0;
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LIVE_LOCK_PROCESS, .l_len = 1};
+    return sbt_syscall3(SYS_fcntl, fd, F_OFD_SETLK, &byte) == 0;
 }
 
 static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
@@ -104,11 +104,33 @@ static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
     memcpy(header->offset, offsets, sizeof offsets);
 }
 
-static void remove_file(void) {
-    sbt_syscall6(SYS_unlinkat, AT_FDCWD, (long)live.own.path, 0, 0, 0, 0);
+/* Has the trace before this one under the same name left it? A program's own file of that name stays. */
+static bool is_old(const char *path) {
+    char magic[8];
+    long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0, 0, 0);
+    if (fd < 0)
+        return false;
+    long n = sbt_syscall3(SYS_read, fd, magic, sizeof magic);
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    return n == 0 || (n == sizeof magic && memcmp(magic, TRACE_LIVE_MAGIC, sizeof magic) == 0);
 }
 
-/* The trace is new, so a file that is there is an old one. */
+static long create(void) {
+    long fd = sbt_own_file_create(&live.own, O_RDWR, 1);
+    if (fd != -EEXIST || !is_old(live.own.path))
+        return fd;
+    sbt_syscall6(SYS_unlinkat, AT_FDCWD, (long)live.own.path, 0, 0, 0, 0);
+    return sbt_own_file_create(&live.own, O_RDWR, 1);
+}
+
+/* The magic comes first: so a file that is only begun is known as one of ours. */
+static struct trace_live_header *begin_file(int fd) {
+    if (sbt_syscall6(SYS_pwrite64, fd, (long)TRACE_LIVE_MAGIC, 8, 0, 0, 0) != 8 || !allocate(fd, 0, SBT_PAGE_MAX) ||
+        !lock(fd))
+        return NULL;
+    return map(NULL, fd, 0, SBT_PAGE_MAX);
+}
+
 void rec_live_begin(const char *trace, uint64_t first_block_sum) {
     size_t n = strlen(trace);
     if (n + sizeof TRACE_LIVE_ENDING > sizeof live.own.wanted || !abi_outside_is_seen())
@@ -116,17 +138,15 @@ void rec_live_begin(const char *trace, uint64_t first_block_sum) {
     memcpy(live.own.wanted, trace, n);
     memcpy(live.own.wanted + n, TRACE_LIVE_ENDING, sizeof TRACE_LIVE_ENDING);
     live.own.ending = TRACE_LIVE_ENDING;
-    sbt_syscall6(SYS_unlinkat, AT_FDCWD, (long)live.own.wanted, 0, 0, 0, 0);
-    long fd = sbt_own_file_create(&live.own, O_RDWR, 1);
+    long fd = create();
     if (fd < 0) {
         live.own.path[0] = '\0';
         return;
     }
     live.fd = rec_file_out_of_the_way(fd);
-    struct trace_live_header *header = NULL;
-    if (!allocate(live.fd, 0, SBT_PAGE_MAX) || !lock(live.fd) ||
-        (header = map(NULL, live.fd, 0, SBT_PAGE_MAX)) == NULL) {
-        remove_file();
+    struct trace_live_header *header = begin_file(live.fd);
+    if (header == NULL) {
+        sbt_own_file_remove(&live.own);
         sbt_syscall3(SYS_close, live.fd, 0, 0);
         live.fd = -1;
         return;
@@ -135,19 +155,35 @@ void rec_live_begin(const char *trace, uint64_t first_block_sum) {
     __atomic_store_n(&live.header, header, __ATOMIC_RELEASE); /* pairs with take */
 }
 
+/* The file's descriptor; below 0: the file is out of reach. A program may close descriptors that it did not open. */
+static int descriptor(void) {
+    int fd = __atomic_load_n(&live.fd, __ATOMIC_RELAXED);
+    if (sbt_own_file_is(&live.own, fd))
+        return fd;
+    long opened = sbt_own_file_open(&live.own, O_RDWR);
+    if (opened < 0)
+        return -1;
+    int again = rec_file_out_of_the_way(opened);
+    if (__atomic_compare_exchange_n(&live.fd, &fd, again, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return again;
+    sbt_syscall3(SYS_close, again, 0, 0); /* another thread has opened it */
+    return fd;
+}
+
 /* The next record's place in the file, with room; 0: there is none. The caller has blocked signals. */
-static uint64_t take(void) {
+static uint64_t take(int *fd) {
     struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
-    if (header == NULL || !abi_outside_is_seen() || !sbt_own_file_is(&live.own, live.fd))
+    if (header == NULL || !abi_outside_is_seen() || (*fd = descriptor()) < 0)
         return 0;
     uint64_t i = __atomic_fetch_add(&header->n_records, 1, __ATOMIC_RELAXED);
     uint64_t offset = SBT_PAGE_MAX + i * RECORD_BYTES;
-    return i < TRACE_LIVE_RECORDS && allocate(live.fd, offset, RECORD_BYTES) ? offset : 0;
+    return i < TRACE_LIVE_RECORDS && allocate(*fd, offset, RECORD_BYTES) ? offset : 0;
 }
 
 struct rec_thread *rec_live_new(void) {
-    uint64_t signals = sbt_signals_block(), offset = take();
-    struct rec_thread *t = offset != 0 ? map(NULL, live.fd, offset, sizeof *t) : NULL;
+    int fd = -1;
+    uint64_t signals = sbt_signals_block(), offset = take(&fd);
+    struct rec_thread *t = offset != 0 ? map(NULL, fd, offset, sizeof *t) : NULL;
     if (t != NULL)
         t->is_live = true;
     sbt_signals_restore(signals);
@@ -159,14 +195,15 @@ void rec_live_adopt(struct rec_thread *t) {
     static const uint32_t free_state = REC_FREE;
     if (__atomic_load_n(&live.header, __ATOMIC_RELAXED) == NULL)
         return;
-    uint64_t signals = sbt_signals_block(), offset = take();
+    int fd = -1;
+    uint64_t signals = sbt_signals_block(), offset = take(&fd);
     t->is_live = true; /* or cannot be, which is as good */
     if (offset != 0) {
-        long n = sbt_syscall6(SYS_pwrite64, live.fd, (long)t, sizeof *t, (long)offset, 0, 0);
+        long n = sbt_syscall6(SYS_pwrite64, fd, (long)t, sizeof *t, (long)offset, 0, 0);
         if (n == -EFBIG)
             sbt_own_file_take_limit();
-        if (n != sizeof *t || map(t, live.fd, offset, sizeof *t) == NULL) /* no thread's record is there */
-            sbt_syscall6(SYS_pwrite64, live.fd, (long)&free_state, sizeof free_state,
+        if (n != sizeof *t || map(t, fd, offset, sizeof *t) == NULL) /* no thread's record is there */
+            sbt_syscall6(SYS_pwrite64, fd, (long)&free_state, sizeof free_state,
                          (long)(offset + offsetof(struct rec_thread, state)), 0, 0);
     }
     sbt_signals_restore(signals);
@@ -178,48 +215,62 @@ void rec_live_end(void) {
     if (header == NULL)
         return;
     __atomic_store_n(&header->ended, 1, __ATOMIC_RELEASE); /* for a user that may not remove it */
-    remove_file();
+    sbt_own_file_remove(&live.own);
 }
 
 void rec_live_give(uid_t user) {
-    if (__atomic_load_n(&live.header, __ATOMIC_ACQUIRE) != NULL && sbt_own_file_is(&live.own, live.fd))
-        sbt_syscall3(SYS_fchown, live.fd, user, -1);
+    int fd = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE) != NULL ? descriptor() : -1;
+    if (fd >= 0)
+        sbt_syscall3(SYS_fchown, fd, user, -1);
 }
 
 /*
  * A private copy takes the record's place; without memory for one the caller gets another record. The parent goes on
- * and changes the record, so its pointers may be to memory that the child does not have.
+ * and changes the record, so its pointers may be to memory that the child does not have. False: there is no memory.
  */
-static void take_home(struct rec_thread *t) {
+static bool take_home(struct rec_thread *t) {
+    bool is_self = t == rec_self;
     struct rec_thread *copy = rec_map(sizeof *t);
-    if (copy == NULL) {
-        if (t == rec_self) {
-            rec_self = NULL;
-            rec_profile_self = NULL;
-        }
-        return;
+    if (copy == NULL && is_self) {
+        rec_self = NULL;
+        rec_profile_self = NULL;
     }
+    if (copy == NULL)
+        return false;
     memcpy(copy, t, sizeof *t);
-    copy->profile = t == rec_self ? rec_profile_self : NULL;
+    copy->profile = is_self ? rec_profile_self : NULL;
     copy->stacks = NULL;
     copy->creating = NULL;
+    copy->tid = is_self ? t->tid : 0; /* in the parent the thread may have begun */
+    copy->is_live = false;
     long r = sbt_syscall6(SYS_mremap, (long)copy, sizeof *t, sizeof *t, MREMAP_MAYMOVE | MREMAP_FIXED, (long)t, 0);
-    if (r == (long)t)
-        t->is_live = false;
+    return r == (long)t;
 }
 
 /*
- * The records of the calling thread, and of the thread that it was about to create: a handler that has forked may go
- * back there. In the parent that thread may have begun. Records of other threads are not written to.
+ * The child keeps the records of the calling thread, and of the thread that it was about to create: a handler that has
+ * forked may go back there. Of the other threads' no record stays mapped: while it is, the file has the parent's lock,
+ * and readers take the parent for alive.
  */
-void rec_live_forget(void) {
-    struct rec_thread *begun = rec_self != NULL ? rec_self->creating : NULL;
-    for (struct rec_thread *t = rec.threads; t != NULL; t = t->next)
-        if (t->is_live && (t == rec_self || t == begun || t->tid == 0)) {
-            take_home(t);
-            if (!t->is_live && t != rec_self)
-                t->tid = 0;
+static void forget_records(void) {
+    struct rec_thread *self = rec_thread_self(), *begun = self != NULL ? self->creating : NULL;
+    struct rec_thread **link = &rec.threads, *next;
+    for (struct rec_thread *t = rec.threads; t != NULL; t = next) {
+        next = t->next;
+        if (t->is_live && t != self && t != begun && t->tid != 0) {
+            sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
+        } else if (!t->is_live || take_home(t)) {
+            *link = t;
+            link = &t->next;
         }
+    }
+    *link = NULL;
+}
+
+/* A handler that makes an event meanwhile would begin the child's trace. */
+void rec_live_forget(void) {
+    uint64_t signals = sbt_signals_block();
+    forget_records();
     if (live.header != NULL)
         sbt_syscall3(SYS_munmap, live.header, SBT_PAGE_MAX, 0);
     if (live.fd >= 0 && sbt_own_file_is(&live.own, live.fd))
@@ -227,4 +278,5 @@ void rec_live_forget(void) {
     live.header = NULL;
     live.fd = -1;
     live.own.path[0] = '\0';
+    sbt_signals_restore(signals);
 }

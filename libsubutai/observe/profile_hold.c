@@ -11,8 +11,9 @@
  * it: the few that are timed by their turn say little about these. But each is seen, by the mark that the kernel clears
  * (preempt.h). So each of them stands for itself alone, timed by its turn or not, and the others stand for the others.
  * These are two strata, and a hold's stratum does not depend on its turn: the sum still has no bias. The beginning of
- * one that was not timed is reckoned, from the last reading of the clock and the acquisitions since. The error is of
- * microseconds, some way or the other, where the thread was away for a time slice or a sleep.
+ * one that was not timed is reckoned, from the last reading of the clock and the acquisitions since. Where they follow
+ * each other evenly the error is of microseconds, some way or the other, and the thread was away for a time slice or a
+ * sleep. Where the thread has computed for long since the acquisition before, that counts as the hold's, too.
  */
 #include "observe/profile.h"
 

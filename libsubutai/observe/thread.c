@@ -291,10 +291,8 @@ void rec_threads_forget(void) {
     while (t != NULL) {
         struct rec_thread *next = t->next;
         if (t != rec_self && t->tid != 0) {
-            if (!t->is_live) { /* the parent may have given it other memory meanwhile, which the child does not have */
-                rec_profile_forget(t);
-                rec_stack_forget(t);
-            }
+            rec_profile_forget(t);
+            rec_stack_forget(t);
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
         }
         t = next;

@@ -70,6 +70,13 @@ bool sbt_own_file_is(const struct sbt_own_file *f, int fd) {
     return sbt_syscall3(SYS_fstat, fd, &st, 0) == 0 && st.st_dev == f->device && st.st_ino == f->inode;
 }
 
+void sbt_own_file_remove(const struct sbt_own_file *f) {
+    struct stat st;
+    if (sbt_syscall6(SYS_newfstatat, AT_FDCWD, (long)f->path, (long)&st, AT_SYMLINK_NOFOLLOW, 0, 0) == 0 &&
+        st.st_dev == f->device && st.st_ino == f->inode)
+        sbt_syscall6(SYS_unlinkat, AT_FDCWD, (long)f->path, 0, 0, 0, 0);
+}
+
 long sbt_own_file_open(const struct sbt_own_file *f, int flags) {
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)f->path, flags | O_CLOEXEC, 0, 0, 0);
     if (fd < 0 || sbt_own_file_is(f, (int)fd))

@@ -31,6 +31,8 @@ void sbt_own_file_name(struct sbt_own_file *f, const char *path, const char *end
 long sbt_own_file_create(struct sbt_own_file *f, int flags, unsigned n_names);
 /* Open the file that was made, and no other. */
 long sbt_own_file_open(const struct sbt_own_file *f, int flags);
+/* Remove the file that was made, and no other. */
+void sbt_own_file_remove(const struct sbt_own_file *f);
 /* Is it that file? A program may have closed the descriptor, and have got its number for a file of its own. */
 bool sbt_own_file_is(const struct sbt_own_file *f, int fd);
 /* After EFBIG: the blocked signal that would end the program is taken here. */

@@ -77,13 +77,15 @@ check "nothing is left" nothing_left
 rm -f t.*
 "$SUBUTAI" record -o t.sbt -- sh -c 'exec "$0" many 3 <&0' "$SUBJECT" >/dev/null 2>&1
 check "a program that ends by itself leaves nothing" nothing_left
-"$SUBUTAI" record -o t.sbt -- "$SUBJECT" fast counted 1000000 >/dev/null 2>&1 &
+"$SUBUTAI" record -o t.sbt -- "$SUBJECT" fast counted 60000000 >/dev/null 2>&1 &
 running=$!
+started+=("$running")
 comes test -s t.sbt
 subutai trace info --json t.sbt
 check "a program that runs: its trace is left alone" json '.[0].completed | not'
 check "and what belongs to it" test -f t.sbt.live
-wait $running
+kill -KILL $running
+wait $running 2>/dev/null
 subutai trace info --json t.sbt
 check "until it is killed" json '.[0].completed'
 

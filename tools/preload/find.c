@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "live_format.h"
 
 /* NULL: `path` can be executed. Otherwise the reason why not. */
 static const char *hindrance(const char *path) {
@@ -148,7 +149,11 @@ static char *place(const char *subcommand, const char *kind, const char *magic, 
 /* What a killed program has left beside an old trace goes with it. */
 char *find_trace_place(const char *subcommand, const char *path) {
     char *absolute = place(subcommand, "trace", "SBTTRACE", path), *live = cmd_format("%s.live", absolute);
-    unlink(live);
+    int fd = open(live, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && may_be_replaced(fd, TRACE_LIVE_MAGIC))
+        unlink(live);
+    if (fd >= 0)
+        close(fd);
     free(live);
     return absolute;
 }
