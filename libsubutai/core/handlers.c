@@ -32,7 +32,7 @@ static struct handler {
     uint64_t spared; /* the part of its mask that is kept from the kernel */
 } theirs[N_SIGNALS];
 
-void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
+void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
 void (*sbt_handlers_entered)(void);
 void (*sbt_handlers_returned)(void *context);
 uint64_t sbt_handlers_spared;
@@ -114,7 +114,7 @@ static void call(handler_function *function, siginfo_t *info, void *context) {
     struct sbt_waiter *waiter = sbt_self.waiter;
     if (SBT_UNLIKELY(waiter != NULL)) {
         if (!are_held() && sbt_handlers_interrupt != NULL && info->si_signo != CANCELLATION)
-            sbt_handlers_interrupt(waiter);
+            sbt_handlers_interrupt(waiter, info->si_signo);
         sbt_self.waiter = NULL;
     }
     if (SBT_UNLIKELY(sbt_handlers_entered != NULL))
