@@ -45,9 +45,9 @@ TEST(elf__the_next_is_the_same_before_and_after_start_up) {
 TEST(elf__of_what_is_loaded_later_nothing_hides_the_c_librarys) {
     void *module = dlopen(MODULE, RTLD_NOW | RTLD_LOCAL);
     ck_assert_ptr_nonnull(module);
-    void *its = dlsym(module, "time"), *next = (void *)(uintptr_t)sbt_elf_next("time");
-    CHECK(its != NULL && next != its && (next == NULL || next == dlsym(RTLD_NEXT, "time")));
-    CHECK((void *)(uintptr_t)sbt_elf_global("time") != its);
+    void *its = dlsym(module, "wcsnlen"), *next = (void *)(uintptr_t)sbt_elf_next("wcsnlen");
+    CHECK(its != NULL && next != its && (next == NULL || next == dlsym(RTLD_NEXT, "wcsnlen")));
+    CHECK((void *)(uintptr_t)sbt_elf_global("wcsnlen") != its);
     CHECK((void *)(uintptr_t)sbt_elf_next("of_module_alone") == dlsym(module, "of_module_alone"));
     dlclose(module);
 }
