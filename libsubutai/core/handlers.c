@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "core/handlers.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -32,7 +33,7 @@ static struct handler {
     uint64_t spared; /* the part of its mask that is kept from the kernel */
 } theirs[N_SIGNALS];
 
-void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
+void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
 void (*sbt_handlers_entered)(void);
 void (*sbt_handlers_returned)(void *context);
 uint64_t sbt_handlers_spared;
@@ -114,7 +115,7 @@ static void call(handler_function *function, siginfo_t *info, void *context) {
     struct sbt_waiter *waiter = sbt_self.waiter;
     if (SBT_UNLIKELY(waiter != NULL)) {
         if (!are_held() && sbt_handlers_interrupt != NULL && info->si_signo != CANCELLATION)
-            sbt_handlers_interrupt(waiter);
+            sbt_handlers_interrupt(waiter, info->si_signo);
         sbt_self.waiter = NULL;
     }
     if (SBT_UNLIKELY(sbt_handlers_entered != NULL))
@@ -286,8 +287,15 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
 
 /* ---- the C library's cancellation ---- */
 
-/* A cancelled thread with cancellation disabled ends as others do. */
+/*
+ * A cancelled thread with cancellation disabled ends as others do.
+ *
+ * Its end frees memory, behind the destructors of its data. If that were the first time that it takes the lock of an
+ * allocator, an engine that keeps an order would begin to know the thread when it can no longer be told of the end.
+ */
 static void *cancel_itself(void *unused) {
+    void *(*volatile take)(size_t) = malloc;
+    free(take(1));
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     sbt_real.pthread_cancel(pthread_self());
     return unused;

@@ -78,9 +78,9 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
 
 /*
  * Called before a handler that could be deferred runs on a thread that others may rely on (sbt_self.waiter), with that
- * waiter. The handler may last: they do not rely on it any more. Set once, before there are threads.
+ * waiter and the signal. The handler may last: they do not rely on it any more. Set once, before there are threads.
  */
-extern void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
+extern void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
 
 /*
  * Called before a handler runs, with the mask that the kernel has set for it. NULL: no function is called. Set once,

@@ -67,9 +67,15 @@ static bool is_same(const char *a, const char *b) {
     return *a == *b;
 }
 
+/* A function that a resolver chooses, which only the dynamic linker may call: the C library's time, for instance. */
+static bool is_indirect(const struct object *o, uint32_t i) {
+    return ELF64_ST_TYPE(o->symbols[i].st_info) == STT_GNU_IFUNC;
+}
+
 static bool is_it(const struct object *o, uint32_t i, const struct wanted *w) {
     const ElfW(Sym) *s = &o->symbols[i];
-    if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) != STT_FUNC || !is_same(o->names + s->st_name, w->name))
+    bool is_function = ELF64_ST_TYPE(s->st_info) == STT_FUNC || (w->address == NULL && is_indirect(o, i));
+    if (s->st_shndx == SHN_UNDEF || !is_function || !is_same(o->names + s->st_name, w->name))
         return false;
     return w->address != NULL ? address_of(o, i) == w->address
                               : o->versions == NULL || (o->versions[i] & HIDDEN_VERSION) == 0;
@@ -111,12 +117,21 @@ static uint32_t find_old(const struct object *o, const struct wanted *w) {
     return 0;
 }
 
-static sbt_function *find_wanted(const struct object *o, const struct wanted *w) {
+/* True: the object has it. *found stays NULL if only the dynamic linker knows where. */
+static bool is_in(const struct object *o, const struct wanted *w, sbt_function **found) {
     uint32_t i = o->symbols == NULL || o->names == NULL ? 0
                  : o->gnu_hash != NULL                  ? find_gnu(o, w)
                  : o->old_hash != NULL                  ? find_old(o, w)
                                                         : 0;
-    return i == 0 ? NULL : address_of(o, i);
+    if (i != 0 && !is_indirect(o, i))
+        *found = address_of(o, i);
+    return i != 0;
+}
+
+static sbt_function *find_wanted(const struct object *o, const struct wanted *w) {
+    sbt_function *found = NULL;
+    is_in(o, w, &found);
+    return found;
 }
 
 static sbt_function *find(const struct object *o, const char *name) {
@@ -179,8 +194,8 @@ bool sbt_elf_is_libcs(const char *name, const void *function) {
  */
 enum { MAX_BEHIND = 256 };
 static struct object behind[MAX_BEHIND];
-static uint32_t n_behind;             /* 0: before start-up, or there are too many */
-static const struct link_map *beyond; /* the first that is not in it */
+static uint32_t n_behind;                  /* 0: before start-up, or there are too many */
+static const struct link_map *last_behind; /* the C library: what is loaded later may come right after it */
 
 static const struct link_map *own_map(void) {
     const struct link_map *l = _r_debug.r_map;
@@ -199,44 +214,38 @@ void sbt_elf_start(void) {
         read_dynamic(&behind[n], l->l_ld);
         if (!is_libc(&behind[n++]))
             continue;
-        beyond = l->l_next;
+        last_behind = l;
         __atomic_store_n(&n_behind, n, __ATOMIC_RELEASE);
         return;
     }
+}
+
+/* Of the first object from that one on. */
+static sbt_function *find_from(const struct link_map *l, const struct wanted *w) {
+    sbt_function *found = NULL;
+    for (bool is_there = false; l != NULL && !is_there; l = l->l_next) {
+        struct object o = {.bias = l->l_addr};
+        if (l->l_ld == NULL)
+            continue;
+        read_dynamic(&o, l->l_ld);
+        is_there = is_in(&o, w, &found);
+    }
+    return found;
 }
 
 sbt_function *sbt_elf_next(const char *name) {
     const struct wanted w = {.name = name, .hash = gnu_hash(name)};
     const uint32_t n = __atomic_load_n(&n_behind, __ATOMIC_ACQUIRE);
     sbt_function *found = NULL;
-    for (uint32_t i = 0; i < n && found == NULL; i++)
-        found = find_wanted(&behind[i], &w);
-    if (found != NULL)
-        return found;
-    const struct link_map *own = n == 0 ? own_map() : NULL;
-    for (const struct link_map *l = n > 0         ? beyond
-                                    : own != NULL ? own->l_next
-                                                  : NULL;
-         l != NULL && found == NULL; l = l->l_next) {
-        struct object o = {.bias = l->l_addr};
-        if (l->l_ld == NULL)
-            continue;
-        read_dynamic(&o, l->l_ld);
-        found = find_wanted(&o, &w);
-    }
-    return found;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_in(&behind[i], &w, &found))
+            return found;
+    const struct link_map *before = n > 0 ? last_behind : own_map();
+    return before != NULL ? find_from(before->l_next, &w) : NULL;
 }
 
 sbt_function *sbt_elf_global(const char *name) {
-    sbt_function *found = NULL;
-    for (const struct link_map *l = _r_debug.r_map; l != NULL && found == NULL; l = l->l_next) {
-        struct object o = {.bias = l->l_addr};
-        if (l->l_ld == NULL)
-            continue;
-        read_dynamic(&o, l->l_ld);
-        found = find(&o, name);
-    }
-    return found;
+    return find_from(_r_debug.r_map, &(struct wanted){.name = name, .hash = gnu_hash(name)});
 }
 
 sbt_function *sbt_elf_own(const char *name) {

@@ -27,7 +27,8 @@ bool sbt_elf_is_libcs(const char *name, const void *function);
 void sbt_elf_start(void);
 /*
  * The function of that name of the first object behind this library, in its default version, as dlsym(RTLD_NEXT) finds
- * it; NULL: there is none. The dynamic linker is not asked: no lock is taken, and dlerror's message stays.
+ * it; NULL: there is none, or only dlsym can say which it is (an indirect function). The dynamic linker is not asked:
+ * no lock is taken, and dlerror's message stays.
  */
 sbt_function *sbt_elf_next(const char *name);
 

@@ -136,7 +136,7 @@ bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to) {
 
 bool sbt_proc_has_timers(void) {
     char text[2];
-    return read_path("/proc/self/timers", text, sizeof text) > 0;
+    return read_path("/proc/self/timers", text, sizeof text) != 0;
 }
 
 static bool is_there(uint32_t tid, void *unused) {

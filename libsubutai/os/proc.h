@@ -40,7 +40,7 @@ bool sbt_proc_any_sleeps_in(uintptr_t from, uintptr_t to);
  */
 bool sbt_proc_any_thread(bool (*is)(uint32_t tid, void *argument), void *argument);
 
-/* Has this process a timer (timer_create)? False if the kernel does not say. Three system calls. */
+/* Has this process a timer (timer_create)? Also true if the kernel does not say. Three system calls. */
 bool sbt_proc_has_timers(void);
 
 /*

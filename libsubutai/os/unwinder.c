@@ -44,7 +44,13 @@ bool sbt_unwinder_is_whole(void) {
     return is_whole;
 }
 
-/* Threads that come at the same time find the same. A name that is missing in an old libgcc is the same failure. */
+/*
+ * Threads that come at the same time find the same. A name that is missing in an old libgcc is the same failure.
+ *
+ * RTLD_NODELETE: the C library's own look-ups in an object that may be unloaded allocate, to note that it is needed.
+ * Its first cancellation under the engine det is made by a thread of the library's (core/handlers.c), for which an
+ * allocator's lock must not be an operation.
+ */
 bool sbt_unwinder_load(void) {
     typedef void *open_function(const char *file, int how);
     open_function *open = NULL;
@@ -54,7 +60,7 @@ bool sbt_unwinder_load(void) {
             continue;
         if (open == NULL) {
             open = (open_function *)sbt_elf_libc("dlopen"); /* ours looks for system calls in what is loaded */
-            library = open("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+            library = open("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         }
         void *found = library != NULL ? sbt_real_dlsym()(library, members[i].name) : NULL;
         if (found == NULL)

@@ -33,7 +33,7 @@ void sbt_lot_designate(struct sbt_lot_queue *q, struct sbt_waiter *w);
 void sbt_lot_unlock_and_wake(struct sbt_lot_queue *q);
 
 /* A handler of the program is about to run on the waiter's own thread, which others may rely on. */
-void sbt_lot_interrupt(struct sbt_waiter *w);
+void sbt_lot_interrupt(struct sbt_waiter *w, int signal);
 
 static inline struct sbt_bucket *sbt_lot_bucket(const void *key) {
     uint64_t h = (uint64_t)(uintptr_t)key * 0x9E3779B97F4A7C15u;

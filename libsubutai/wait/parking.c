@@ -203,7 +203,8 @@ static void look_after_handler(struct sbt_waiter *w) {
 }
 
 /* A handler of the program is about to run. A waiter that sleeps is not relied on: its waker would learn of that. */
-void sbt_lot_interrupt(struct sbt_waiter *w) {
+void sbt_lot_interrupt(struct sbt_waiter *w, int signal) {
+    (void)signal;
     struct sbt_lot_queue q;
     if (w->role->looks_after_handler) {
         look_after_handler(w);

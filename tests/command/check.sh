@@ -183,6 +183,10 @@ subutai check --runs 2 --timeout 300 --deadlock abort -- ./differs hangs
 check "also if the program ends by it" matches "$out" 'seed 0: deadlock in 2 of 2 runs'
 within 280 "$SUBUTAI" check --runs 1 --timeout 300 -- sh -c "'$DEADLOCKS' child"
 check "a process that its parent ends is no failure" is "$status" 0
+for scene in ended ended_apart; do
+    within 280 "$SUBUTAI" check --runs 1 --timeout 300 -- "$SIGNALS" $scene
+    check "nor is one that a signal ends: $scene" is "$status" 0
+done
 in_time '.[0].by_order[0].outcome == "deadlock"' -- sh -c './differs hangs; true'
 check "while another process lives the time is waited for" json '.[0].by_order[0] | .outcome == "deadlock" and .failed == 2'
 in_time '.[0].by_order[0].verdict == "same"' -- ./differs prints

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The engine det says when no thread can go on any more, and says nothing where one still can.
 . "$(dirname "$0")/lib.sh"
-: "${DEADLOCKS:?}"
+: "${DEADLOCKS:?}" "${SIGNALS:?}"
 
 # begin NAME SCENE OPTION...: in the background; what it says is in NAME.said, its output in NAME.out.
 begin() {
@@ -65,6 +65,15 @@ for i in "${!ways[@]}"; do
     done
 done
 started=() pids=()
+
+# A wait that looks for a deadlock ends by signals as one that does not.
+for i in "${!ways[@]}"; do
+    for scene in restarted restarted_on_word interrupted; do
+        # shellcheck disable=SC2086
+        within 30 "$SUBUTAI" run --engine det ${ways[i]} -- "$SIGNALS" $scene
+        check "as in the kernel: $scene (${ways[i]})" is "$status $out" "0 done"
+    done
+done
 
 # A signal may let it go on, and that is said.
 begin signalled signalled

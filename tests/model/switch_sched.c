@@ -333,7 +333,7 @@ void sbt_fork_notice(void) {}
 
 void (*sbt_handlers_entered)(void);
 void (*sbt_handlers_returned)(void *context);
-void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter);
+void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
 uint64_t sbt_handlers_spared;
 
 void sbt_handlers_deliver(void) {

@@ -41,6 +41,17 @@ TEST(elf__the_next_is_the_same_before_and_after_start_up) {
     CHECK((void *)(uintptr_t)sbt_elf_next("__tls_get_addr") == dlsym(RTLD_NEXT, "__tls_get_addr"));
 }
 
+/* A resolver may choose it: then only the dynamic linker knows where it is, and nothing behind it is taken instead. */
+TEST(elf__of_what_is_loaded_later_nothing_hides_the_c_librarys) {
+    void *module = dlopen(MODULE, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_ptr_nonnull(module);
+    void *its = dlsym(module, "wcsnlen"), *next = (void *)(uintptr_t)sbt_elf_next("wcsnlen");
+    CHECK(its != NULL && next != its && (next == NULL || next == dlsym(RTLD_NEXT, "wcsnlen")));
+    CHECK((void *)(uintptr_t)sbt_elf_global("wcsnlen") != its);
+    CHECK((void *)(uintptr_t)sbt_elf_next("of_module_alone") == dlsym(module, "of_module_alone"));
+    dlclose(module);
+}
+
 TEST(elf__what_is_not_there_is_not_found) {
     CHECK(sbt_elf_libc("pthread_mutex_lock_") == NULL);
     CHECK(sbt_elf_next("no_such_function") == NULL);

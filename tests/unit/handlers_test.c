@@ -138,7 +138,8 @@ TEST(held_it_runs_even_if_it_cannot_be_sent_again) {
 
 static struct sbt_waiter *interrupted, *waiter_then;
 
-static void note_interrupted(struct sbt_waiter *waiter) {
+static void note_interrupted(struct sbt_waiter *waiter, int signal) {
+    CHECK_INT(signal, SIGUSR1);
     ck_assert_int_eq(n_run, 0); /* not after the handler */
     interrupted = waiter;
 }

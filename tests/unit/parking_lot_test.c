@@ -338,18 +338,18 @@ TEST(an_interrupted_waiter_is_held_up_unless_it_sleeps) {
     sbt_lot_relied_on(&mine, &keys[0]);
     ck_assert_ptr_eq(sbt_self.waiter, &mine);
     mine.state = SBT_WAITER_PARKED;
-    sbt_handlers_interrupt(&mine);
+    sbt_handlers_interrupt(&mine, SIGUSR1);
     mine.state = SBT_WAITER_GRANTED;
-    sbt_handlers_interrupt(&mine);
+    sbt_handlers_interrupt(&mine, SIGUSR1);
     ck_assert_uint_eq(n_held_up, 0);
     mine.state = SBT_WAITER_WAITING;
-    sbt_handlers_interrupt(&mine);
+    sbt_handlers_interrupt(&mine, SIGUSR1);
     ck_assert_uint_eq(n_held_up, 1);
     ck_assert_ptr_eq(held_up_waiter, &mine);
     ck_assert_int_eq(pthread_join(sleeper[0].thread, NULL), 0); /* the one that held_up has chosen */
     ck_assert_int_eq(sleeper[0].result, EAGAIN);
     mine.state = SBT_WAITER_RETRY;
-    sbt_handlers_interrupt(&mine);
+    sbt_handlers_interrupt(&mine, SIGUSR1);
     ck_assert_uint_eq(n_held_up, 2);
     ck_assert_int_eq(pthread_join(sleeper[1].thread, NULL), 0);
     ck_assert_int_eq(sleeper[1].result, EAGAIN);
@@ -386,7 +386,7 @@ TEST(inside_switch_an_interrupted_fiber_is_awake_and_another_is_woken) {
     mine.wake_word = &f->token;
     sbt_lot_relied_on(&mine, &keys[0]);
     sbt_self.in_switch = 1;
-    sbt_handlers_interrupt(&mine);
+    sbt_handlers_interrupt(&mine, SIGUSR1);
     ck_assert_uint_eq(n_others, 1);
     ck_assert_uint_eq(f->token, SBT_TOKEN_TOKEN);
     sleeps->token = SBT_TOKEN_PARKED;

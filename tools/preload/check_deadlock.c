@@ -53,9 +53,16 @@ static struct processes read_stuck(const char *said) {
     return stuck;
 }
 
-/* Does it live, in that process group? */
-static bool is_in(const char *process, pid_t group) {
-    char *path = cmd_format("/proc/%s/stat", process), text[512];
+struct process {
+    unsigned long id, parent;
+    pid_t group;
+};
+
+/* False: it is none that lives. */
+static bool read_process(const char *name, struct process *p) {
+    if (name[0] < '1' || name[0] > '9')
+        return false;
+    char *path = cmd_format("/proc/%s/stat", name), text[512];
     FILE *file = fopen(path, "re");
     free(path);
     if (file == NULL)
@@ -65,26 +72,36 @@ static bool is_in(const char *process, pid_t group) {
     text[n] = '\0';
     const char *end = strrchr(text, ')'); /* of its name, which may hold anything */
     char state;
-    int of;
-    return end != NULL && sscanf(end + 1, " %c %*d %d", &state, &of) == 2 && of == group && state != 'Z' &&
+    p->id = strtoul(name, NULL, 10);
+    return end != NULL && sscanf(end + 1, " %c %lu %d", &state, &p->parent, &p->group) == 3 && state != 'Z' &&
            state != 'X';
 }
 
-/* The first process too: it may end at any moment otherwise. Also false if /proc cannot be read. */
+static bool is_stuck(const struct processes *stuck, unsigned long id) {
+    return find(stuck, id) < stuck->n;
+}
+
+/*
+ * The first process too: it may end at any moment otherwise. One that has ended is no deadlock: a handler may have
+ * ended it. A child in another group may send a signal as well. Also false if /proc cannot be read.
+ */
 static bool are_all(const struct processes *stuck, pid_t group) {
-    DIR *directory = find(stuck, (unsigned long)group) < stuck->n ? opendir("/proc") : NULL;
-    bool all = directory != NULL;
+    DIR *directory = opendir("/proc");
+    bool all = directory != NULL, has_first = false;
+    struct process p;
     for (const struct dirent *entry; all && (entry = readdir(directory)) != NULL;)
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_in(entry->d_name, group))
-            all = find(stuck, strtoul(entry->d_name, NULL, 10)) < stuck->n;
+        if (read_process(entry->d_name, &p) && (p.group == group || is_stuck(stuck, p.parent))) {
+            all = is_stuck(stuck, p.id);
+            has_first = has_first || p.id == (unsigned long)group;
+        }
     if (directory != NULL)
         closedir(directory);
-    return all;
+    return all && has_first;
 }
 
 bool check_is_deadlocked(const char *said, pid_t group) {
     struct processes stuck = read_stuck(said);
-    bool is = stuck.n > 0 && are_all(&stuck, group);
+    bool is = is_stuck(&stuck, (unsigned long)group) && are_all(&stuck, group);
     free(stuck.id);
     return is;
 }

@@ -18,7 +18,7 @@
 struct slot {
     pid_t pid; /* 0: free */
     size_t number;
-    int64_t deadline_ns;
+    int64_t deadline_ns, stuck_ns; /* since when it seems to be deadlocked; 0: it does not */
     bool timed_out, is_deadlock;
     struct trial trial;
 };
@@ -47,6 +47,7 @@ static char **environment(struct check *c, size_t order, size_t run) {
 static void begin(struct check *c, struct slot *slot, size_t number) {
     char **env = environment(c, number / c->n_runs, number % c->n_runs);
     slot->number = number;
+    slot->stuck_ns = 0;
     slot->timed_out = slot->is_deadlock = false;
     slot->deadline_ns = trial_now_ns() + c->program.timeout_ns;
     slot->pid = trial_begin(&c->program, env, &slot->trial);
@@ -101,19 +102,28 @@ static void end_all(void) {
             end_group(&all_slots[i]);
 }
 
-/* Where the library's lines are the program's output too, only --timeout ends a deadlock. */
-static bool is_deadlocked(const struct check *c, const struct slot *slot) {
+/*
+ * For the time between two looks: a process that a handler is about to end seems to be deadlocked, too, when the
+ * process that sent the signal has ended. Where the library's lines are the program's output too, only --timeout ends a
+ * deadlock, or the library itself.
+ */
+static bool is_deadlocked(const struct check *c, struct slot *slot, int64_t now) {
+    if (!c->keeps_said || c->ends_itself)
+        return false;
     char *said = check_said(c, slot->number / c->n_runs, slot->number % c->n_runs);
-    bool is = c->keeps_said && check_is_deadlocked(said, slot->pid);
+    if (!check_is_deadlocked(said, slot->pid))
+        slot->stuck_ns = 0;
+    else if (slot->stuck_ns == 0)
+        slot->stuck_ns = now;
     free(said);
-    return is;
+    return slot->stuck_ns != 0 && now - slot->stuck_ns >= LOOK_NS;
 }
 
 static void look_at_slots(const struct check *c, struct slot *slots, size_t n) {
     int64_t now = trial_now_ns();
     for (size_t i = 0; i < n; i++)
         if (slots[i].pid != 0 && !slots[i].timed_out &&
-            ((slots[i].is_deadlock = is_deadlocked(c, &slots[i])) || now >= slots[i].deadline_ns)) {
+            ((slots[i].is_deadlock = is_deadlocked(c, &slots[i], now)) || now >= slots[i].deadline_ns)) {
             slots[i].timed_out = true; /* its end says nothing more */
             slots[i].deadline_ns = INT64_MAX;
             kill(-slots[i].pid, SIGKILL);

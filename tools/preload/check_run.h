@@ -64,6 +64,7 @@ struct check {
     bool json;
     bool is_serial;     /* --serial */
     bool keeps_said;    /* the library's own lines are kept from the output: neither --log nor --verbose is given */
+    bool ends_itself;   /* --deadlock abort */
     const char *folder; /* of the logs, while the runs last */
     struct check_order *orders;
 };

@@ -121,6 +121,8 @@ static void settle_options(struct check *c, uint64_t seeds) {
         c->seed = strtoull(seed, NULL, 10);
     }
     c->is_serial = is_serial(s);
+    const char *deadlock = hints_chosen(s, SBT_OPT_DEADLOCK);
+    c->ends_itself = deadlock != NULL && strcmp(deadlock, "abort") == 0;
     c->keeps_said = hints_chosen(s, SBT_OPT_LOG) == NULL && hints_chosen(s, SBT_OPT_VERBOSE) == NULL;
     c->n_orders = seeds > 0 ? (size_t)seeds + 1 : 1;
     if (c->n_runs == 0)

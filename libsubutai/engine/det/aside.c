@@ -3,10 +3,13 @@
  * Threads that come to the round and leave it: threads that it does not know, guests, calls that wait for the outside,
  * waits that a handler ends.
  */
+#include <signal.h>
+
 #include "core/handlers.h"
 #include "core/log.h"
 #include "engine/det/det.h"
 #include "engine/det/type.h"
+#include "os/real.h"
 #include "switch/switch.h"
 
 void det_stand_aside(struct det_aside *aside) {
@@ -35,8 +38,13 @@ static void end_sleep(void) {
 }
 
 /* The thread looks at what it waits for: the handler may have changed it without an operation. */
-void det_handler_runs(struct sbt_waiter *unused) {
+void det_handler_runs(struct sbt_waiter *unused, int signal) {
+    struct sigaction action;
     (void)unused;
+    if (sbt_real.sigaction(signal, NULL, &action) == 0 && (action.sa_flags & SA_RESTART) != 0)
+        det_self.n_restarts++;
+    else
+        det_self.n_interrupts++;
     det_self.has_handled = true;
     end_sleep();
 }

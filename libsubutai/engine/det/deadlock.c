@@ -288,15 +288,20 @@ static void describe(void) {
         add_number("; threads that are not named: ", n - NAMED_MOST);
 }
 
-/* By SIGABRT, also if the program has a handler or blocks it: a core file has the stacks of all threads. */
+/*
+ * By SIGABRT, also if the program has a handler or blocks it: a core file has the stacks of all threads. The first
+ * process of a container ignores a signal that is its own.
+ */
 static void end_process(void) {
     const struct sigaction standard = {.sa_handler = SIG_DFL};
     const uint64_t mask = (uint64_t)1 << (SIGABRT - 1);
     sbt_real.sigaction(SIGABRT, &standard, NULL);
     sbt_syscall6(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&mask, 0, sizeof mask, 0, 0);
     sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), sbt_syscall0(SYS_gettid), SIGABRT);
+    sbt_syscall3(SYS_exit_group, 128 + SIGABRT, 0, 0);
 }
 
+/* With the lock: otherwise a thread that comes back at this moment takes it back before it is told. */
 static void tell(enum signals signals) {
     char process[DECIMAL_SIZE];
     sbt_log(1, "deadlock in process ", decimal_of(process, (uint64_t)det_round->process),
@@ -315,18 +320,15 @@ void det_take_back_deadlock(void) {
 void det_look_for_deadlock(uint64_t logical) {
     struct det_round *r = det_round;
     enum signals signals = NO_SIGNAL;
-    bool is = false;
     sbt_handlers_hold();
     if (!has_other_thread() && (signals = signals_that_come()) != SIGNAL_OF_OWN) {
         sbt_lock_take(&r->lock);
-        is = r->turn.now == logical && is_stuck(r) && r->told_stuck == DET_NOT_STUCK;
-        if (is) {
+        if (r->turn.now == logical && is_stuck(r) && r->told_stuck == DET_NOT_STUCK) {
             __atomic_store_n(&r->told_stuck, DET_STUCK, __ATOMIC_RELAXED);
             describe();
+            tell(signals);
         }
         sbt_lock_drop(&r->lock);
     }
     sbt_handlers_release();
-    if (is)
-        tell(signals);
 }

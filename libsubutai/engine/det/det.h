@@ -235,7 +235,7 @@ void det_left_wait(void *aside);
 void det_stand_aside(struct det_aside *aside);
 void det_come_back(const struct det_aside *aside);
 /* sbt_handlers_interrupt: a handler is about to run on a thread with such a wait. */
-void det_handler_runs(struct sbt_waiter *unused);
+void det_handler_runs(struct sbt_waiter *unused, int signal);
 
 /* That thread sleeps on this one's word: a guest on the interrupted one's, others on their own. */
 static inline uint32_t det_root(uint32_t number) {

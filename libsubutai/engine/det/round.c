@@ -216,6 +216,24 @@ static void look_no_more(const struct turn_wait *w) {
     sbt_handlers_release();
 }
 
+/* In place of a sleep without an end, which the kernel restarts behind a handler with SA_RESTART, but none with one. */
+static int sleep_and_look(struct turn_wait *w, uint32_t *word, uint64_t logical) {
+    struct sbt_deadline soon = sbt_deadline_in(det_stuck_ns(w->n_looks));
+    struct sbt_waiter *waiter = sbt_self.waiter;
+    uint32_t n_restarts = det_self.n_restarts, n_interrupts = det_self.n_interrupts;
+    if (w->wait->can_interrupt)
+        sbt_self.waiter = (struct sbt_waiter *)(void *)&det_self; /* for det_handler_runs */
+    int r = park(w, word, &soon);
+    if (r == ETIMEDOUT && !is_over(w)) {
+        w->n_looks++;
+        det_look_for_deadlock(logical);
+    }
+    sbt_self.waiter = waiter;
+    if (det_self.n_interrupts != n_interrupts) /* in the look, perhaps */
+        return EINTR;
+    return r == ETIMEDOUT || det_self.n_restarts != n_restarts ? 0 : r;
+}
+
 /* One sleep. */
 static void sleep_once(struct turn_wait *w, uint32_t *word) {
     struct sbt_deadline soon;
@@ -226,18 +244,15 @@ static void sleep_once(struct turn_wait *w, uint32_t *word) {
     if (!is_watching)
         look_no_more(w);
     bool is_stuck = !is_watching && w->deadline == NULL && det_is_stuck(&logical);
-    if (is_watching || is_stuck)
-        soon = sbt_deadline_in(is_stuck ? det_stuck_ns(w->n_looks) : det_look_every_ns());
-    int r = park(w, word, is_watching || is_stuck ? &soon : w->deadline);
+    if (is_watching)
+        soon = sbt_deadline_in(det_look_every_ns());
+    int r = is_stuck ? sleep_and_look(w, word, logical) : park(w, word, is_watching ? &soon : w->deadline);
     if (is_over(w))
         return;
     bool looks = is_watching && r != 0; /* signals may come faster than the time to look */
     if (looks && !det_look_for_stall() && w->wait->deadline != NULL)
         det_look_for_late(w->number, w->wait->deadline);
-    if (r == ETIMEDOUT && is_stuck) {
-        w->n_looks++;
-        det_look_for_deadlock(logical);
-    } else if (r == ETIMEDOUT && !is_watching) {
+    if (r == ETIMEDOUT && !is_watching) {
         w->deadline = NULL;
         is_overdue(w->number);
     } else if (r == EINTR && w->wait->can_interrupt) {

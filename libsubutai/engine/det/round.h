@@ -159,8 +159,9 @@ struct det_self {
     bool has_handled;    /* of a wait with `looks_again`: a handler has run */
     bool has_gone_on;    /* its last wait has ended without the turn */
     bool is_restarted;   /* of its last such wait: it was interrupted by a handler that restarts system calls */
-    uint64_t read_since_ns; /* with --serial: last_ns when it counted the first of */
-    uint32_t n_readings;    /* its readings of clocks */
+    uint32_t n_restarts, n_interrupts; /* handlers that it was told of: that restart system calls, and others */
+    uint64_t read_since_ns;            /* with --serial: last_ns when it counted the first of */
+    uint32_t n_readings;               /* its readings of clocks */
     struct det_reading {
         int64_t at_ns; /* what the clock has shown */
         uint64_t ns;   /* logical time then, plus 1; 0: it has not been read, or a handler interrupts the reading */
