@@ -65,7 +65,7 @@ bool sbt_unwinder_load(void) {
         void *found = library != NULL ? sbt_real_dlsym()(library, members[i].name) : NULL;
         if (found == NULL)
             return false;
-        __atomic_store_n(pointer(i), found, __ATOMIC_RELAXED);
+        __atomic_store_n(pointer(i), found, __ATOMIC_RELEASE); /* pairs with need (abi/unwinding.c) */
     }
     return true;
 }

@@ -69,12 +69,11 @@ static char *callers(const struct writer *w) {
 static char *deadlock(const struct writer *w) {
     char stuck[32];
     const struct rep_report *r = w->page->report;
-    return cmd_format("Deadlock: when the program ended, all %ju threads that were left had waited for each other, the "
-                      "last one, %s, for %s. Only a "
-                      "signal's handler could have woken one. The table of waits that had not ended says what each "
-                      "waits for, and where.",
-                      (uintmax_t)r->unended.n, names_thread(w->page->names, w->advice->thread),
-                      format_ns(stuck, w->advice->value));
+    return cmd_format(
+        "Deadlock: when the program ended, all %ju threads that were left had waited for each other, the "
+        "last one, %s, for %s. Only a signal's handler could have woken one, or another process that shares an "
+        "object. The table of waits that had not ended says what each waits for, and where.",
+        (uintmax_t)r->unended.n, names_thread(w->page->names, w->advice->thread), format_ns(stuck, w->advice->value));
 }
 
 static char *hot_lock(const struct writer *w) {
