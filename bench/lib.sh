@@ -244,6 +244,10 @@ run_options() {
 
 # end_rows: print the table; the script's exit status
 end_rows() {
-    [[ $json == yes ]] || print_table <rows
+    if [[ ${markdown-no} == yes ]]; then
+        stats markdown <rows
+    elif [[ $json == no ]]; then
+        print_table <rows
+    fi
     ((n_failed == 0)) || fail "$n_failed lines could not be measured"
 }

@@ -108,6 +108,20 @@ def do_table(options):
     print(table(rows))
 
 
+def do_markdown(options):
+    """The file of rows with a column `engine`: a line for each bench and number of threads, a column for each engine."""
+    heading, *rows = [line.rstrip("\n").split("\t") for line in sys.stdin]
+    cells, engines = {}, []
+    for row in (dict(zip(heading, line)) for line in rows):
+        if row["engine"] not in engines:
+            engines.append(row["engine"])
+        spread = "" if row["min"] == "-" else f" ({row['min']} to {row['max']})"
+        cells.setdefault((row["bench"], row["threads"]), {})[row["engine"]] = row["median"] + spread
+    lines = [["bench", "threads"] + [f"`{engine}`" for engine in engines], ["---"] * (2 + len(engines))]
+    lines += [[*key] + [measured.get(engine, "-") for engine in engines] for key, measured in cells.items()]
+    print("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+
 def do_middle(options):
     """Lines of one number, or of two, which count as their quotient."""
     samples = []
@@ -265,6 +279,7 @@ def parser():
 
     flag, whole, text = {"action": "store_true"}, {"type": positive, "required": True}, {"required": True}
     command(do_table)
+    command(do_markdown)
     command(do_middle)
     command(do_field, ("names", {"nargs": "+"}))
     command(do_row, ("--columns", text), ("--json", flag), ("cells", {"nargs": "+"}))

@@ -44,6 +44,13 @@ class Stats(unittest.TestCase):
             json.dump(value, file)
         return "file.json"
 
+    def test_markdown(self):
+        rows = ["bench\tthreads\tengine\tbounds\tmedian\tmin\tmax\twithin", "barrier\t2\tdirect\t1\t3.00\t2.50\t4.00\tyes",
+                "barrier\t2\tni\t1\t-\t-\t-\t-", "barrier\t16\tdirect\t1\t5.00\t5.00\t6.00\tyes"]
+        self.assertEqual(run("markdown", stdin="\n".join(rows) + "\n")[1].splitlines(), [
+            "| bench | threads | `direct` | `ni` |", "| --- | --- | --- | --- |", "| barrier | 2 | 3.00 (2.50 to 4.00) | - |",
+            "| barrier | 16 | 5.00 (5.00 to 6.00) | - |"])
+
     def test_middle(self):
         self.assertEqual(run("middle", stdin="3\n1\n10\n")[1], "3.00\t1.00\t10.00\n")
         self.assertEqual(run("middle", stdin="4\n2\n")[1], "3.00\t2.00\t4.00\n")
