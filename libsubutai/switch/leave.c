@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
+#include "core/priority.h"
 #include "core/probes.h"
 #include "switch/carrier.h"
 #include "switch/mask.h"
@@ -116,10 +117,21 @@ static void count_sleeps(struct sbt_carrier *x) {
     x->sleeps_counted = all;
 }
 
+/*
+ * Under SCHED_FIFO the kernel takes no core from a thread that does not wait, and a carrier whose fibers wake each other
+ * does not. Natively each of their waits lets another thread of that priority run: a thread at home perhaps, which is to
+ * end all this. Another process may have set the policy (chrt -p), so the kernel is asked.
+ */
+static void let_equals_run(void) {
+    if (SBT_UNLIKELY(sbt_priority_read() != 0))
+        sbt_syscall3(SYS_sched_yield, 0, 0, 0);
+}
+
 /* What a carrier does once in so many fibers. */
 static SBT_NOINLINE void take_stock(struct sbt_carrier *x) {
     count_sleeps(x);
     x->rests = sbt_carrier_is_surplus(x);
+    let_equals_run();
 }
 
 /* A chosen fiber is no progress (`pops`): while a batch lasts idle carriers take the fibers that are queued here. */
