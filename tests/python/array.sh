@@ -42,8 +42,8 @@ check "and so it is counted" matches "$err" "3 of 3 runs failed"
 # shellcheck disable=SC2016 # expanded by the command
 echo 'mkdir "$folder/job"' >after
 subutai sweep --slurm -o unnamed many.toml
-check "a job whose number cannot be noted down" sweep_ends 3 "'.*/unnamed/slurm/job': Is a directory; --resume goes on"
-check "is cancelled, and its folder is gone" is "$(cat cancelled) $(listed unnamed)" "7 journal.jsonl "
+check "the number of a job cannot be noted down" sweep_ends 3 "'.*/unnamed/slurm/job': Is a directory; --resume goes on"
+check "the job is cancelled, and its folder is gone" is "$(cat cancelled) $(listed unnamed)" "7 journal.jsonl "
 : >after
 subutai sweep --slurm --resume -o unnamed many.toml
 check "--resume goes on" is "$status $(listed unnamed)" "0 journal.jsonl results.csv results.parquet "
