@@ -50,12 +50,29 @@ def spread(rows):
     wide = [row for row in known if row["real_max_s"] > 1.25 * row["real_min_s"]]
     if not known:
         return ""
-    within = sum(row["real_min_s"] <= row["predicted_s"] <= row["real_max_s"] for row in wide)
+    within = sum(is_between(row) for row in wide)
     return f"In {len(wide)} of {len(known)} rows the real times under glibc differ by more than 25 %; {within} of these are predicted between them."
 
 
+def is_between(row):
+    """Is the prediction a time that a real run may take: not below the shortest, and not above the longest? None: those are not kept."""
+    if row["predicted_s"] is None or "real_min_s" not in row:
+        return None
+    return row["real_min_s"] <= row["predicted_s"] <= row["real_max_s"]
+
+
+def between(rows):
+    """Of how many predictions is that so, in each way? A line, or none."""
+    parts = []
+    for way in BARS:
+        known = [is_between(row) for row in rows if row["way"] == way and is_between(row) is not None]
+        if known:
+            parts.append(f"{sum(known)} of {len(known)} {'under ' if way != 'one CPU' else 'on '}{way}")
+    return f"Marked with *: predictions between the shortest and the longest real run. They are {', '.join(parts)}." if parts else ""
+
+
 def cells(rows):
-    """A line for each program and number of threads: for each way "real, predicted: ratio", in milliseconds."""
+    """A line for each program and number of threads: for each way "real, predicted: ratio", in milliseconds, and the mark of is_between."""
     lines = [["program", "threads", *BARS, "others"]]
     for key in dict.fromkeys((row["program"], row["threads"]) for row in rows):
         own = {row["way"]: row for row in rows if (row["program"], row["threads"]) == key}
@@ -67,7 +84,7 @@ def cells(rows):
             elif row["predicted_s"] is None:
                 line.append(f"{row['real_s'] * 1e3:.0f}, -")
             else:
-                line.append(f"{row['real_s'] * 1e3:.0f}, {row['predicted_s'] * 1e3:.0f}: {row['predicted_s'] / row['real_s']:.2f}")
+                line.append(f"{row['real_s'] * 1e3:.0f}, {row['predicted_s'] * 1e3:.0f}: {row['predicted_s'] / row['real_s']:.2f}" + (" *" if is_between(row) else ""))
         lines.append(line + [f"{100 * max(row['others'] for row in own.values()):.0f} %"])
     return lines
 

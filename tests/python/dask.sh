@@ -19,6 +19,23 @@ check "the sweep on this machine" is "$status" 0
 # One point of the network that nothing listens at.
 subutai sweep --dask tcp://127.0.0.1:1 many.toml
 check "no scheduler: within bounds" sweep_ends 2 "--dask: no scheduler answers at 'tcp://127.0.0.1:1'"
+# Other servers: one that answers as a web server does (the scheduler's dashboard), and one that says nothing.
+cat >server <<'EOF'
+import socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+kept = []
+while True:
+    kept.append(server.accept()[0])
+    kept[-1].sendall(sys.argv[1].encode())
+EOF
+for said in 'HTTP/1.1 400 Bad Request' ''; do
+    rm -f server.out
+    begin server "$VENV/bin/python" server "$said"
+    await "a server" test -s server.out
+    subutai sweep --dask "127.0.0.1:$(cat server.out)" many.toml
+    check "a server that says '$said' is no scheduler" sweep_ends 2 "--dask: no scheduler answers at '127.0.0.1:[0-9]+'"
+done
 subutai sweep --dask nonsense://x many.toml
 check "no address" sweep_ends 2 "--dask: 'nonsense://x' \(legal: HOST:PORT, tcp, "
 subutai sweep --dask localhost many.toml

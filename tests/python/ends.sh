@@ -62,6 +62,16 @@ check "it says so in a line" is "$(cat cut.err)" "subutai: sweep: stopped; --res
 subutai sweep -o cut --resume many.toml
 check "--resume after SIGTERM" is "$status" 0
 check "has the same table, too" cmp cut/results.csv whole/results.csv
+cp "$SOURCE_ROOT/sim/reference.costs" my.costs
+printf '%s\n' 'traces = ["four.sbt"]' '[grid]' 'machine = "host:my.costs"' 'sync = ["glibc", "direct"]' >measured.toml
+: >calls
+subutai sweep measured.toml
+subutai sweep --resume measured.toml
+check "the same file of costs: nothing is left to run" is "$status $(n_calls)" "0 2"
+sed -i '0,/"call_ns": *{[^}]*}/s//"call_ns": 77777/' my.costs
+check "a machine that was measured again" eval '! cmp -s my.costs "$SOURCE_ROOT/sim/reference.costs"'
+subutai sweep --resume measured.toml
+check "has other runs" is "$status $(n_calls) $(lines measured/results.csv)" "0 4 3"
 four four.sbt 11
 : >calls
 subutai sweep -o cut --resume many.toml
@@ -111,6 +121,11 @@ check "something else than predict's JSON" matches "$status $out" "^3 .*printed 
 touch file
 subutai sweep -o file/inside both.toml
 check "no such folder" sweep_ends 2 "'file/inside': Not a directory \(legal: a folder that can be written\)"
+mkdir other
+echo '{"mine": 1}' >other/journal.jsonl
+subutai sweep -o other --resume both.toml
+check "a file of another kind is no journal" sweep_ends 2 "'other/journal.jsonl' is no journal of a sweep \(legal: another folder with -o\)"
+check "and stays as it was" is "$(cat other/journal.jsonl)" '{"mine": 1}'
 mkdir -p taken/results.parquet
 subutai sweep -o taken both.toml
 check "a table that cannot be written" sweep_ends 3 "'taken/results.parquet': Is a directory; --resume"

@@ -60,6 +60,9 @@ refuses_file "bad.toml: grid: cores: 1.5 is no value of it" $'traces = ["four.sb
 refuses_file "bad.toml: grid: cores: True is no value of it" $'traces = ["four.sbt"]\n[grid]\ncores = [true]'
 refuses_file "bad.toml: grid: pinned: 'yes' is no value of it \(legal: true, false\)" $'traces = ["four.sbt"]\n[grid]\npinned = "yes"'
 refuses_file "bad.toml: grid: cores: '2' twice" $'traces = ["four.sbt"]\n[grid]\ncores = [2, 4, 2]'
+numbers=$(seq -s, 1 1000)
+refuses_file "bad.toml: grid: 1001000 runs \(legal: at most 1000000\)" \
+    $'traces = ["four.sbt"]\n[grid]\ncores = ['"$numbers"$']\nseed = [0, '"$numbers]"
 PYSUBUTAI_COMMAND=/no/such/command refuses_file "cannot run '/no/such/command': No such file" $'traces = ["four.sbt"]\n[grid]\ncores = 1'
 
 # ---- machines that have values of their own ----

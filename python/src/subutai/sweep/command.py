@@ -180,7 +180,9 @@ def _run(
             if slurm is not None and slurm.job is not None:
                 raise SweepError(f"stopped; Slurm job {slurm.job} goes on, and --resume takes its results") from None
             raise
-    return failed
+    # Whatever an engine has lost: a run without a row is a failed one.
+    lost = {run.key: "no result has come" for run in runs if run.key not in journal.rows}
+    return lost | failed
 
 
 def _report(

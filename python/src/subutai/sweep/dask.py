@@ -10,6 +10,7 @@ import importlib
 import logging
 import queue
 import re
+import threading
 import time
 import uuid
 import warnings
@@ -21,6 +22,7 @@ from . import SweepError
 from .predict import Command, Outcome, Processes, Run, find
 
 CONNECT_S = 10  # to reach the scheduler, and for a first worker to be there
+GRACE_S = 5  # for the client to say by itself that it has not reached it
 LOST_S = 30  # without the scheduler until the sweep ends
 SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")
 MOST_RUNS = 64  # of a chunk
@@ -73,10 +75,7 @@ class Cluster:
         logging.disable(logging.CRITICAL)  # what Dask logs is told in a line, where it matters
         warnings.filterwarnings("ignore", module="distributed")
         began = time.monotonic()
-        try:
-            self._client = self._distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TimeoutError, RuntimeError) as error:
-            raise SweepError(f"--dask: no scheduler answers at '{address}' ({_line(error)})", refused=True) from error
+        self._connect(address)
         self._address = address
         self._chunk = chunk
         self._traces: dict[str, Any] = {}
@@ -89,6 +88,30 @@ class Cluster:
         except BaseException:
             self.close()
             raise
+
+    def _connect(self, address: str) -> None:
+        """On a thread of its own: what answers need not be a scheduler. Some servers say nothing, and the client waits
+        for their greeting without a limit; others say something that it takes for a size, and fails with any error.
+        """
+        # Made in two steps, so that there is something to give up: its end would wait for a scheduler.
+        self._client = self._distributed.Client.__new__(self._distributed.Client)
+        came: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+
+        def connect() -> None:
+            try:
+                self._client.__init__(address, timeout=CONNECT_S, set_as_default=False)
+                came.put(None)
+            except Exception as error:
+                came.put(error)
+
+        threading.Thread(target=connect, daemon=True).start()
+        try:
+            error = came.get(timeout=CONNECT_S + GRACE_S)
+        except queue.Empty:
+            error = TimeoutError(f"no greeting within {CONNECT_S + GRACE_S} s")
+        if error is not None:
+            self._client.status = "closed"
+            raise SweepError(f"--dask: no scheduler answers at '{address}' ({_line(error)})", refused=True) from error
 
     def close(self) -> None:
         """Leave the cluster; what still runs there is given up."""

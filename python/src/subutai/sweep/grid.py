@@ -13,6 +13,7 @@ import glob
 import hashlib
 import itertools
 import json
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from . import SweepError
 from .predict import Command, Option, Run
 
 KEYS = ("traces", "grid")
+MOST_RUNS = 1000000  # each takes some KB of memory, and milliseconds
 # Options that choose what predict prints, not what it simulates; and app, which is `traces` here.
 NOT_PARAMETERS = frozenset({"app", "calls", "json", "progress", "timeline", "help"})
 
@@ -45,15 +47,23 @@ class Grid:
     def runs(self, command: Command, digests: dict[Path, str]) -> list[Run]:
         """All runs in the order of the file: the last parameter varies fastest."""
         found = []
+        costs = {machine: digest_of(path, "costs") for machine, path in self.costs().items()}
         for workload in self.workloads:
             traces = tuple((str(path), digests[path], copies) for path, copies in workload.applications)
             for values in itertools.product(*self.parameters.values()):
                 parameters = dict(zip(self.parameters, values, strict=True))
                 if any((parameters.get("machine"), *item) in self.left_out for item in parameters.items()):
                     continue
-                key = _key(command, workload.name, traces, parameters)
+                machine = parameters.get("machine")
+                measured = {"costs": costs[machine]} if machine in costs else {}
+                key = _key(command, workload.name, traces, parameters | measured)
                 found.append(Run(key, workload.name, traces, tuple(parameters.items())))
         return found
+
+    def costs(self) -> dict[str, Path]:
+        """The files of costs of the grid's machines. Their contents are what a run depends on, as those of traces."""
+        machines = [m for m in self.parameters.get("machine", ()) if isinstance(m, str) and m.startswith("host:")]
+        return {machine: Path(machine.removeprefix("host:")) for machine in machines}
 
     def files(self) -> list[Path]:
         """The traces, each once."""
@@ -66,13 +76,13 @@ def _key(command: Command, name: str, traces: tuple[tuple[str, str, int], ...], 
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()[:24]
 
 
-def digest_of(path: Path) -> str:
-    """The checksum that a trace is known by."""
+def digest_of(path: Path, what: str = "trace") -> str:
+    """The checksum that a trace, or another file, is known by."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise SweepError(f"trace '{path}': {error.strerror}", refused=True) from error
+        raise SweepError(f"{what} '{path}': {error.strerror}", refused=True) from error
 
 
 def read(path: Path, command: Command) -> Grid:
@@ -86,7 +96,12 @@ def read(path: Path, command: Command) -> Grid:
     for key in text:
         if key not in KEYS:
             raise SweepError(f"{path}: unknown key '{key}' (legal: {', '.join(KEYS)})", refused=True)
-    workloads, parameters = _workloads(path, text.get("traces", [])), _parameters(path, text.get("grid", {}), command)
+    workloads, values = _workloads(path, text.get("traces", [])), text.get("grid", {})
+    if isinstance(values, dict):
+        n_runs = math.prod([len(workloads), *(len(v) for v in values.values() if isinstance(v, list) and v)])
+        if n_runs > MOST_RUNS:
+            raise SweepError(f"{path}: grid: {n_runs} runs (legal: at most {MOST_RUNS})", refused=True)
+    parameters = _parameters(path, values, command)
     return Grid(workloads, parameters, _left_out(path, command, parameters))
 
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from . import SweepError
 from .predict import Outcome, Row
@@ -23,6 +24,10 @@ NAME = "journal.jsonl"
 def reason(error: OSError) -> str:
     """For a line."""
     return error.strerror or str(error)
+
+
+def _are_rows(rows: Any) -> bool:
+    return isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
 
 
 class Journal:
@@ -49,7 +54,11 @@ class Journal:
             raise SweepError(
                 f"'{folder}' has a sweep already (legal: --resume, or another folder with -o)", refused=True
             )
-        self._read()
+        try:
+            self._read()
+        except SweepError:
+            os.close(self._fd)
+            raise
 
     def __enter__(self) -> "Journal":
         return self
@@ -67,8 +76,14 @@ class Journal:
                     entry = json.loads(line)
                     key, rows = entry["key"], entry["rows"]
                 except (ValueError, KeyError, TypeError):
-                    break
+                    key, rows = None, None
                 if not line.endswith(b"\n"):
+                    break
+                if not isinstance(key, str) or not _are_rows(rows):
+                    if good == 0:
+                        raise SweepError(
+                            f"'{self.path}' is no journal of a sweep (legal: another folder with -o)", refused=True
+                        )
                     break
                 self.rows[key] = rows
                 good += len(line)

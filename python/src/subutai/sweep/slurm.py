@@ -70,6 +70,7 @@ class Slurm:
         if (self._folder / "job").exists():
             self.job = (self._folder / "job").read_text(encoding="utf-8").strip()
             self._wait(done, set())
+            self.job = None
         self._clear()
 
     def run(self, runs: list[Run], done: Callable[[list[Outcome]], None]) -> None:
@@ -98,7 +99,7 @@ class Slurm:
             self._clear()
             raise SweepError(f"--slurm: {_line(submitted.stderr) or 'sbatch failed'}")
         self.job = submitted.stdout.strip().split(";")[0]
-        (self._folder / "job").write_text(self.job, encoding="utf-8")
+        self._note_job()
         came = self._wait(done, set())
         done(
             [
@@ -112,6 +113,18 @@ class Slurm:
         )
         self._clear()
         self.job = None
+
+    def _note_job(self) -> None:
+        """A job that no file names would run on beside the next one, and write into the same files."""
+        new = self._folder / ".job.new"
+        try:
+            new.write_text(self.job or "", encoding="utf-8")
+            new.replace(self._folder / "job")
+        except OSError as error:
+            _ask(["scancel", self.job or ""])
+            self._clear()
+            self.job = None
+            raise SweepError(f"'{self._folder}/job': {reason(error)}; --resume goes on where it is mended") from error
 
     def _script(self) -> str:
         return (

@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from . import SweepError
+from .journal import reason
 from .predict import Outcome, Processes, Run, find
 
 
@@ -36,12 +38,27 @@ def write(path: Path, entries: list[Run] | list[Outcome]) -> None:
 
 
 def main() -> int:
-    """Run the chunk."""
-    folder, number = Path(sys.argv[1]), sys.argv[2]
-    runs = [run_of(e) for e in json.loads((folder / f"chunk-{number}.json").read_text(encoding="utf-8"))]
-    command, processes = find(), Processes()
-    write(folder / f"outcome-{number}.json", [command.simulate(run, processes) for run in runs])
-    return 0
+    """Run the chunk. The last line of what it says is what the sweep tells of a task without an outcome."""
+    words = sys.argv[1:]
+    if len(words) != 2 or not words[1].isdecimal():
+        legal = "FOLDER NUMBER; SLURM_ARRAY_TASK_ID is the number"
+        print(f"task: no folder and number given (legal: {legal})", file=sys.stderr)
+        return 2
+    folder, number = Path(words[0]), words[1]
+    chunk = folder / f"chunk-{number}.json"
+    try:
+        runs = [run_of(e) for e in json.loads(chunk.read_text(encoding="utf-8"))]
+        command, processes = find(), Processes()
+        write(folder / f"outcome-{number}.json", [command.simulate(run, processes) for run in runs])
+    except OSError as error:
+        print(f"task: '{error.filename or chunk}': {reason(error)}", file=sys.stderr)
+    except (ValueError, KeyError, TypeError) as error:
+        print(f"task: '{chunk}' has no runs: {error}", file=sys.stderr)
+    except SweepError as error:
+        print(f"task: {error}", file=sys.stderr)
+    else:
+        return 0
+    return 2
 
 
 if __name__ == "__main__":
