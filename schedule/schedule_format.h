@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCHEDULE_MAGIC "SBTSCHED" /* 8 bytes, no terminator */
+#define SCHEDULE_MAGIC                                                                                                 \
+    { 'S', 'B', 'T', 'S', 'C', 'H', 'E', 'D' }
 #define SCHEDULE_VERSION 1
 
 /* At the beginning of the file. Little-endian. */

@@ -56,7 +56,7 @@ static bool read_header(struct schedule_log *log, char **error) {
     size_t n = log->at;
     if (log->in.read_error != 0)
         return fail(log, n, error, "%s", strerror(log->in.read_error));
-    if (n < sizeof h->magic || memcmp(h->magic, SCHEDULE_MAGIC, sizeof h->magic) != 0)
+    if (n < sizeof h->magic || memcmp(h->magic, (const char[])SCHEDULE_MAGIC, sizeof h->magic) != 0)
         return fail(log, 0, error,
                     "not a schedule log (legal: what subutai run --engine det --schedule FILE has written)");
     if (!is_whole)

@@ -42,7 +42,8 @@ static bool walk(struct completion *c) {
     struct trace_block header;
     struct stat st;
     if (fstat(c->fd, &st) != 0 || !read_at(c->fd, 0, &preamble, sizeof preamble) ||
-        memcmp(preamble.magic, TRACE_MAGIC, sizeof preamble.magic) != 0 || preamble.version != TRACE_VERSION)
+        memcmp(preamble.magic, (const char[])TRACE_MAGIC, sizeof preamble.magic) != 0 ||
+        preamble.version != TRACE_VERSION)
         return false;
     uint64_t size = (uint64_t)st.st_size, offset = sizeof preamble;
     if (c->rest.header.added_at != 0 && c->rest.header.added_at < size)

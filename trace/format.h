@@ -14,7 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define TRACE_MAGIC "SBTTRACE"
+#define TRACE_MAGIC                                                                                                    \
+    { 'S', 'B', 'T', 'T', 'R', 'A', 'C', 'E' }
 #define TRACE_VERSION 4
 #define TRACE_NO_VERSION 3 /* one flipped bit makes no version of another */
 /* A trace of version 1 has no tallies, stacks and definitions above TOTALS. One below 4 has no waits for the outside.

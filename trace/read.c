@@ -317,7 +317,7 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
     if (trace->size < sizeof preamble)
         return trace_fail(error, trace->size, trace->size == 0 ? "the file is empty" : "too short for a trace");
     memcpy(&preamble, trace->bytes, sizeof preamble);
-    if (memcmp(preamble.magic, TRACE_MAGIC, sizeof preamble.magic) != 0)
+    if (memcmp(preamble.magic, (const char[])TRACE_MAGIC, sizeof preamble.magic) != 0)
         return trace_fail(error, 0, "not a trace");
     if (preamble.version < TRACE_OLDEST_VERSION || preamble.version > TRACE_VERSION ||
         preamble.version == TRACE_NO_VERSION)

@@ -2,7 +2,8 @@
 /*
  * The library's code is read function by function, from its beginning to its end, as its unwind table gives them
  * (LSB, "Exception Frames"; the form that binutils and LLVM write). So an instruction is never looked for in the middle
- * of another one. Bytes between functions are padding, and must not look like a system call.
+ * of another one. Bytes between functions are padding, and must not look like a system call; those before the first are
+ * code too.
  */
 #include "os/site_find.h"
 
@@ -113,11 +114,12 @@ static bool function_of(const struct search *s, uint32_t i, uintptr_t *begin, ui
            *begin <= *end && *end <= s->code_end;
 }
 
-static bool is_padding(uintptr_t from, uintptr_t to) {
+/* The first two bytes that look like a system call; `to`: there are none. */
+static uintptr_t syscall_like(uintptr_t from, uintptr_t to) {
     for (const uint8_t *p = (const uint8_t *)from; p + 1 < (const uint8_t *)to; p++)
         if (p[0] == 0x0f && (p[1] == 0x05 || p[1] == 0x34)) /* syscall, sysenter */
-            return false;
-    return true;
+            return (uintptr_t)p;
+    return to;
 }
 
 static bool keep(struct search *s, uintptr_t first, uintptr_t last) {
@@ -125,6 +127,30 @@ static bool keep(struct search *s, uintptr_t first, uintptr_t last) {
         return false;
     s->kept[s->n_kept].first = first;
     s->kept[s->n_kept++].last = last;
+    return true;
+}
+
+static bool is_padding(uintptr_t from, uintptr_t to) {
+    return syscall_like(from, to) == to;
+}
+
+/*
+ * The segment begins with .init, which has no entry in the table. An address in its code may have those bytes. There,
+ * and there only, it is known where an instruction begins. Nothing must jump into the middle of the one that has them.
+ */
+static bool is_init(struct search *s, uintptr_t from, uintptr_t to) {
+    uintptr_t seen = syscall_like(from, to);
+    struct sbt_insn insn;
+    for (uintptr_t at = from; seen != to; at += insn.n_bytes) {
+        if (!sbt_insn_read(&insn, (const uint8_t *)at, to - at) || insn.kind == SBT_INSN_SYSCALL)
+            return false;
+        const uintptr_t next = at + insn.n_bytes;
+        if (seen >= next)
+            continue;
+        if (!keep(s, at + 1, next))
+            return false;
+        seen = syscall_like(next, to);
+    }
     return true;
 }
 
@@ -256,7 +282,8 @@ static const char *search(struct search *s) {
     uintptr_t behind = s->code, begin, end;
     const char *why = open_table(s);
     for (uint32_t i = 0; why == NULL && i < s->table->n; i++) {
-        if (!function_of(s, i, &begin, &end) || begin < behind || !is_padding(behind, begin))
+        if (!function_of(s, i, &begin, &end) || begin < behind ||
+            !(i == 0 ? is_init(s, behind, begin) : is_padding(behind, begin)))
             return UNKNOWN;
         why = search_function(s, begin, end);
         behind = end;

@@ -85,6 +85,41 @@ TEST(site__in_padding_refuses_the_library) {
     ck_assert_ptr_nonnull(find(&l, &sites));
 }
 
+/* A segment that begins with code that the table does not have: is it refused, and why? */
+static const char *with_init(const char *init, size_t n, const char *function) {
+    struct library l = new_library();
+    struct sbt_sites sites;
+    memcpy(l.code, init, n);
+    l.n_code = 16;
+    add(&l, function, strlen(function));
+    const char *why = find(&l, &sites);
+    if (why == NULL)
+        CHECK_INT(sites.n, 1);
+    return why;
+}
+#define INIT "\x48\x8b\x05\xc1\x0f\x05\x00" RET /* mov 0x50fc1(%rip), %rax */
+
+TEST(site__in_an_address_of_the_code_before_the_first_function_is_none) {
+    ck_assert_ptr_null(with_init(F(INIT), SITE RET));
+    ck_assert_ptr_null(with_init(F(NOP INIT NOP), SITE RET));
+    ck_assert_ptr_nonnull(with_init(F(NOP NOP SYSCALL RET), SITE RET));
+    ck_assert_ptr_nonnull(with_init(F(INIT SYSCALL), SITE RET));
+    ck_assert_ptr_nonnull(with_init(F(INIT "\x0f\x34"), SITE RET)); /* sysenter */
+    ck_assert_ptr_nonnull(with_init(F("\x06" INIT), SITE RET));     /* no instruction */
+    ck_assert_ptr_nonnull(with_init(F(INIT), SITE "\xeb\xec"));     /* a jump to the bytes */
+    ck_assert_ptr_null(with_init(F(INIT), SITE "\xeb\xe8"));        /* to the instruction */
+}
+
+TEST(site__in_an_address_between_functions_refuses_the_library) {
+    struct library l = new_library();
+    struct sbt_sites sites;
+    ADD(&l, RET);
+    memcpy(l.code + 1, INIT, sizeof INIT - 1);
+    l.n_code = 16;
+    ADD(&l, SITE RET);
+    ck_assert_ptr_nonnull(find(&l, &sites));
+}
+
 TEST(site__jump_into_the_middle_refuses_the_library) {
     for (int byte = 0; byte <= 7; byte++) {
         char near_jump[] = "\x74\x00" NOP SITE NOP RET, far_jump[] = "\x0f\x84\x00\x00\x00\x00" RET,

@@ -17,8 +17,8 @@ static size_t n_processes;
 _Noreturn static void compute(pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         _exit(1);
-    for (volatile unsigned long i = 0;; i++)
-        ;
+    for (;;)
+        __asm__ volatile("");
 }
 
 void background_load_start(const char *subcommand, size_t n) {
