@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <grp.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -101,6 +102,7 @@
     F(int, sched_setscheduler, (pid_t, int, const struct sched_param *))                                               \
     F(int, sched_setparam, (pid_t, const struct sched_param *))                                                        \
     F(int, timer_create, (clockid_t, struct sigevent *, timer_t *))                                                    \
+    F(int, mq_notify, (mqd_t, const struct sigevent *))                                                                \
     F(int, sigpending, (sigset_t *))                                                                                   \
     F(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, const sigset_t *))                                \
     F(int, pselect, (int, fd_set *, fd_set *, fd_set *, const struct timespec *, const sigset_t *))                    \

@@ -32,8 +32,9 @@
 #include "switch/state.h"
 #include "switch/tuning.h"
 
-#define SAYS_WHAT_PAYS 3 /* from this verbosity on the monitor says when switching begins and ends */
-#define SAYS_ANYTHING 2  /* from this one on it says how many CPUs may be used, if it finds that (core/cpus.h) */
+#define CLOSING_NS 100000 /* between looks whether the monitor has closed its descriptors */
+#define SAYS_WHAT_PAYS 3  /* from this verbosity on the monitor says when switching begins and ends */
+#define SAYS_ANYTHING 2   /* from this one on it says how many CPUs may be used, if it finds that (core/cpus.h) */
 
 /*
  * Give the monitor its own, empty table of file descriptors. The program must not meet the monitor's descriptors, nor
@@ -42,11 +43,38 @@
  * of a pipe waits until the last thread has closed it. False: the kernel cannot do that, and the monitor does not look
  * whether fibers sleep.
  */
-static bool own_descriptors(void) {
+static bool empty_descriptors(void) {
     if (!sbt_log_is_on(SAYS_ANYTHING))
         return sbt_syscall3(SYS_close_range, 0, ~0u, CLOSE_RANGE_UNSHARE) == 0;
     return sbt_syscall3(SYS_close_range, STDERR_FILENO + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0 &&
            sbt_syscall3(SYS_close_range, 0, STDERR_FILENO - 1, 0) == 0;
+}
+
+/*
+ * The kernel copies up to 64 descriptors into the new table before it closes them there. To close any descriptor of a
+ * message queue ends the process's notification of that queue (mq_notify), so the table stays the program's if there
+ * may be one. False then, too.
+ */
+static bool own_descriptors(struct sbt_switch_state *s) {
+    uint32_t expected = SBT_DESCRIPTORS_SHARED;
+    /* acquire, release: the notification comes either before the exchange here, or after the closing */
+    if (!__atomic_compare_exchange_n(&s->descriptors, &expected, SBT_DESCRIPTORS_CLOSING, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return false;
+    bool empty = empty_descriptors();
+    __atomic_store_n(&s->descriptors, SBT_DESCRIPTORS_OWN, __ATOMIC_RELEASE);
+    return empty;
+}
+
+void sbt_monitor_keep_descriptors(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t expected = SBT_DESCRIPTORS_SHARED;
+    while (!__atomic_compare_exchange_n(&s->descriptors, &expected, SBT_DESCRIPTORS_KEPT, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE) &&
+           expected == SBT_DESCRIPTORS_CLOSING) {
+        sbt_pause_ns(CLOSING_NS);
+        expected = SBT_DESCRIPTORS_SHARED;
+    }
 }
 
 /* Is the kernel thread asleep? */
@@ -134,7 +162,7 @@ static bool begin(struct sbt_switch_state *s, struct watch *w) {
         return false;
     }
     w->started = true;
-    w->sees_sleepers = own_descriptors();
+    w->sees_sleepers = own_descriptors(s);
     return true;
 }
 
@@ -336,7 +364,7 @@ void *sbt_monitor_main(void *unused) {
     uint32_t quiet = 0;
     uint64_t tick_ns = TICK_NS;
     if (w.started)
-        w.sees_sleepers = own_descriptors();
+        w.sees_sleepers = own_descriptors(s);
     while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
         sbt_pause_ns(tick_ns);
         sbt_cpus_look();

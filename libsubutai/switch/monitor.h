@@ -6,4 +6,7 @@
 /* The main function of the monitor's kernel thread (monitor.c). */
 void *sbt_monitor_main(void *unused);
 
+/* The process is about to ask for a notification of a message queue: the monitor closes no descriptor any more. */
+void sbt_monitor_keep_descriptors(void);
+
 #endif

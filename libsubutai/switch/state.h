@@ -32,6 +32,14 @@
 #define SBT_SWITCH_NO_MORE 1 /* new threads get no fiber; */
 #define SBT_SWITCH_ENDED 2   /* fibers do not leave their home threads */
 
+/* The monitor's table of descriptors. SHARED is left once, for KEPT, or for CLOSING and then OWN. */
+enum sbt_descriptors {
+    SBT_DESCRIPTORS_SHARED,  /* it is the program's, so far */
+    SBT_DESCRIPTORS_CLOSING, /* the monitor takes its own, and closes what it has been given */
+    SBT_DESCRIPTORS_OWN,
+    SBT_DESCRIPTORS_KEPT, /* it stays the program's: the process may have a notification of a message queue */
+};
+
 struct sbt_switch_state {
     /* Read at every wait and wake-up, written rarely. */
     uint32_t running;    /* 1: there are carriers; atomic */
@@ -69,6 +77,7 @@ struct sbt_switch_state {
     uint32_t judged;      /* 1: a thread finds out, or knows, whether the program may be switched; atomic */
     uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
     pthread_t monitor;
+    uint32_t descriptors; /* enum sbt_descriptors; atomic */
 
     uint64_t idle __attribute__((aligned(64))); /* a bit for each sleeping carrier; atomic */
     uint64_t searching;                         /* a bit for each searching carrier; atomic */

@@ -5,6 +5,8 @@
  */
 #include "scene.h"
 
+#include <fcntl.h>
+#include <mqueue.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -396,6 +398,60 @@ static void main_gets_long_turns(void) {
         thread_join(threads[i]);
 }
 
+/*
+ * ---- a notification of a message queue outlives the beginning of switching, whichever of the two comes first ----
+ * The notification's signal is pending, blocked, as soon as the message has been sent. Where the system grants no queue
+ * there is nothing to see.
+ */
+static void *meet_and_nap(void *argument) {
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    sleep_ms(20); /* the monitor has begun by now, and closes what descriptors it has been given */
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    return argument;
+}
+
+static void be_notified(bool by_number, bool first) {
+    const struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 1};
+    char name[64];
+    sigset_t blocked;
+    snprintf(name, sizeof name, "/switch-notified-%ld", (long)getpid());
+    mqd_t queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attributes);
+    if (queue == (mqd_t)-1)
+        fprintf(stderr, "no message queue: %s\n", strerror(errno));
+    else
+        OK_ERRNO(mq_unlink(name));
+    OK_ERRNO(sigemptyset(&blocked));
+    OK_ERRNO(sigaddset(&blocked, SIGUSR2));
+    OK(pthread_sigmask(SIG_BLOCK, &blocked, NULL));
+    if (!first)
+        run(N, meet_and_nap);
+    if (queue != (mqd_t)-1 && by_number)
+        CHECK(syscall(SYS_mq_notify, queue, &event) == 0);
+    else if (queue != (mqd_t)-1)
+        OK_ERRNO(mq_notify(queue, &event));
+    run(N, meet_and_nap);
+    if (queue == (mqd_t)-1)
+        return;
+    OK_ERRNO(mq_send(queue, "", 1, 0));
+    OK_ERRNO(sigpending(&blocked));
+    CHECK(sigismember(&blocked, SIGUSR2) == 1);
+}
+
+static void notified(void) {
+    be_notified(false, true);
+}
+
+static void notified_late(void) {
+    be_notified(false, false);
+}
+
+static void notified_by_number(void) {
+    be_notified(true, true);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"ends", ends},
@@ -407,6 +463,9 @@ int main(int argc, char **argv) {
         {"handlers-fork", handlers_fork},
         {"ends-with-signals-blocked", ends_with_signals_blocked},
         {"interrupts-by-number", interrupts_by_number},
+        {"notified", notified},
+        {"notified-late", notified_late},
+        {"notified-by-number", notified_by_number},
         {"main-gets-even-turns", main_gets_even_turns},
         {"main-gets-odd-turns", main_gets_odd_turns},
         {"main-gets-long-turns", main_gets_long_turns},

@@ -30,6 +30,7 @@
 #include "core/priority.h"
 #include "os/fence.h"
 #include "os/mapped.h"
+#include "switch/monitor.h"
 #include "switch/switch.h"
 
 #ifndef FUTEX_LOCK_PI2
@@ -228,6 +229,8 @@ SBT_EXPORT long syscall(long number, ...) {
         recall_owner((const uint32_t *)argument[0]);
     if (SBT_UNLIKELY(sbt_switch_wanted && number == SYS_timer_create))
         pin_for_timer((const struct sigevent *)argument[1]);
+    if (number == SYS_mq_notify && argument[1] != 0)
+        sbt_monitor_keep_descriptors();
     if (number == SYS_sched_setscheduler)
         sbt_priority_note((int)argument[1]);
     else if (number == SYS_sched_setattr)

@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,6 +21,7 @@
 #include "core/priority.h"
 #include "os/mapped.h"
 #include "os/unwinder.h"
+#include "switch/monitor.h"
 #include "switch/switch.h"
 
 /*
@@ -300,6 +302,14 @@ SBT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, ti
     if (clock == CLOCK_THREAD_CPUTIME_ID || (clock < 0 && (clock & CLOCK_OF_A_THREAD) != 0))
         sbt_pin_self(false);
     return THEIRS(timer_create(clock, event, timer));
+}
+
+/* ---- a notification of a message queue belongs to the process, and ends where any of its threads closes the queue
+ * ---- */
+SBT_EXPORT int mq_notify(mqd_t queue, const struct sigevent *notification) {
+    if (notification != NULL)
+        sbt_monitor_keep_descriptors();
+    return THEIRS(mq_notify(queue, notification));
 }
 
 SBT_EXPORT int pthread_getcpuclockid(pthread_t thread, clockid_t *clock) {
