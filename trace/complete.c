@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -184,21 +185,34 @@ static bool complete(struct completion *c, const char *path, uint32_t just_ended
     return trace_rest_gather(&c->rest) && add(c);
 }
 
+/* FILE may be a symbolic link; FILE.live lies beside the link, or beside what it leads to. */
+static int open_live_of(const char *path, const char *target, char *live_path) {
+    const char *const beside[2] = {path, target};
+    int fd = -1;
+    for (unsigned i = 0; fd < 0 && i < 2; i++)
+        if (strlen(beside[i]) + sizeof TRACE_LIVE_ENDING <= PATH_MAX) {
+            stpcpy(stpcpy(live_path, beside[i]), TRACE_LIVE_ENDING);
+            fd = open(live_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        }
+    return fd;
+}
+
 void sbt_trace_complete(const char *path, uint32_t just_ended) {
-    char live_path[4096];
-    struct completion c = {.fd = -1};
-    if (snprintf(live_path, sizeof live_path, "%s%s", path, TRACE_LIVE_ENDING) >= (int)sizeof live_path)
-        return;
-    c.live_fd = open(live_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (c.live_fd < 0)
-        return;
-    if (open_live(&c, just_ended) && complete(&c, path, just_ended))
-        unlink(live_path);
+    char live_path[PATH_MAX], *target = realpath(path, NULL);
+    struct completion c = {.fd = -1, .live_fd = -1};
+    if (target != NULL)
+        c.live_fd = open_live_of(path, target, live_path);
+    if (c.live_fd >= 0) {
+        if (open_live(&c, just_ended) && complete(&c, target, just_ended))
+            unlink(live_path);
+        close(c.live_fd);
+    }
     if (c.rest.live != NULL)
         munmap((void *)(uintptr_t)c.rest.live, c.rest.live_size);
     if (c.fd >= 0)
         close(c.fd);
-    close(c.live_fd);
-    free(c.rest.n_written);
+    free(c.rest.n_written[0]);
+    free(c.rest.n_written[1]);
     free(c.rest.bytes);
+    free(target);
 }

@@ -89,8 +89,10 @@ void trace_tally_header(const struct trace_tally_encoder *e, uint64_t clock_ns, 
 }
 
 void trace_tally_next(struct trace_tally_encoder *e) {
+    __atomic_store_n(&e->counts, 0, __ATOMIC_RELAXED); /* before the number: a thread may be killed in between */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     e->sequence++;
-    e->n_bytes = e->n_tallies = e->n_objects = e->n_sites = e->last_object = 0;
+    e->n_objects = e->n_sites = e->last_object = 0;
 }
 
 void trace_tally_again(struct trace_tally_encoder *e) {

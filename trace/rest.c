@@ -48,7 +48,9 @@ static uint64_t above_zero(uint64_t a, uint64_t b) {
 bool trace_rest_fits(const struct trace_live_header *h) {
     if (memcmp(h->magic, TRACE_LIVE_MAGIC, sizeof h->magic) != 0 || h->event_bytes != sizeof(struct sbt_trace_event) ||
         h->encoder_bytes != sizeof(struct trace_encoder) || h->header_bytes < sizeof *h || h->record_bytes == 0 ||
-        h->n_batch > 1024)
+        h->n_batch > 1024 || h->book_bytes != sizeof(struct trace_live_book) ||
+        h->entry_bytes != sizeof(struct trace_live_entry) || h->held_bytes != sizeof(struct trace_live_held) ||
+        h->order_bytes != sizeof(struct trace_live_order))
         return false;
     for (unsigned field = 0; field < LIVE_N_FIELDS; field++) {
         uint64_t bytes = field == LIVE_BATCH     ? (uint64_t)h->n_batch * h->event_bytes
@@ -60,15 +62,21 @@ bool trace_rest_fits(const struct trace_live_header *h) {
     return true;
 }
 
-static uint32_t n_records(const struct trace_rest *r) {
-    uint64_t most = above_zero(r->live_size, r->header.header_bytes) / r->header.record_bytes;
-    most = most < TRACE_LIVE_RECORDS ? most : TRACE_LIVE_RECORDS;
-    return r->header.n_records < most ? r->header.n_records : (uint32_t)most;
+const void *trace_rest_at(const struct trace_rest *r, uint64_t at, uint64_t n_bytes) {
+    bool is_there = at >= r->header.header_bytes && at <= r->live_size && n_bytes <= r->live_size - at;
+    return is_there && at % 8 == 0 ? r->live + at : NULL;
 }
 
-static bool read_record(const struct trace_rest *r, uint32_t i, struct record *t) {
+/* The next record; false: there is none. `left`: at most so many follow, because a damaged file may have a ring. */
+static bool next_record(const struct trace_rest *r, struct record *t, uint64_t *left) {
+    uint64_t at = t->at != NULL ? long_of(t, LIVE_NEXT) : r->header.first;
     t->r = r;
-    t->at = r->live + r->header.header_bytes + (uint64_t)i * r->header.record_bytes;
+    t->at = *left > 0 ? trace_rest_at(r, at, r->header.record_bytes) : NULL;
+    *left -= *left > 0;
+    return t->at != NULL;
+}
+
+static bool read_record(const struct trace_rest *r, struct record *t) {
     memcpy(&t->encoder, t->at + r->header.offset[LIVE_ENCODER], sizeof t->encoder);
     const struct trace_encoder *e = &t->encoder;
     return word_of(t, LIVE_STATE) != LIVE_FREE && word_of(t, LIVE_STATE) <= LIVE_CLOSING && e->thread < MOST_THREADS &&
@@ -79,7 +87,7 @@ static bool read_record(const struct trace_rest *r, uint32_t i, struct record *t
 
 /* ---- what is added ---- */
 
-static bool put(struct trace_rest *r, const void *from, size_t n) {
+bool trace_rest_put(struct trace_rest *r, const void *from, size_t n) {
     if (r->n_bytes + n > r->capacity) {
         size_t capacity = 2 * r->capacity + n + 65536;
         uint8_t *longer = realloc(r->bytes, capacity);
@@ -104,22 +112,26 @@ static bool know_thread(struct trace_rest *r, uint32_t thread) {
     if (thread < r->n_threads)
         return true;
     uint32_t n = 2 * thread + 64;
-    uint32_t *longer = realloc(r->n_written, n * sizeof *longer);
-    if (longer == NULL)
-        return false;
-    memset(longer + r->n_threads, 0, (n - r->n_threads) * sizeof *longer);
-    r->n_written = longer;
+    for (unsigned i = 0; i < 2; i++) {
+        uint32_t *longer = realloc(r->n_written[i], n * sizeof *longer);
+        if (longer == NULL)
+            return false;
+        memset(longer + r->n_threads, 0, (n - r->n_threads) * sizeof *longer);
+        r->n_written[i] = longer;
+    }
     r->n_threads = n;
     return true;
 }
 
 bool trace_rest_count(struct trace_rest *r, const struct trace_block *header) {
     raise_bounds(r, header);
-    if (header->kind != TRACE_BLOCK_EVENTS)
+    if (header->kind != TRACE_BLOCK_EVENTS && header->kind != TRACE_BLOCK_TALLIES)
         return true;
     if (header->thread >= MOST_THREADS || !know_thread(r, header->thread))
         return false;
-    r->n_written[header->thread]++;
+    r->n_written[header->kind == TRACE_BLOCK_TALLIES][header->thread]++;
+    if (header->kind == TRACE_BLOCK_TALLIES)
+        return true;
     r->n_events += header->n_events;
     r->n_blocks++;
     return true;
@@ -153,11 +165,11 @@ static bool put_block(struct trace_rest *r, struct trace_encoder *e) {
     size_t at = r->n_bytes;
     if (e->n_events == 0 && e->n_definition_bytes == 0)
         return true;
-    e->sequence = r->n_written[e->thread];
+    e->sequence = r->n_written[0][e->thread];
     trace_encoder_header(e, &header);
-    if (!put(r, &header, sizeof header) || !put(r, e->events, e->n_event_bytes) ||
-        !put(r, e->templates, e->n_templates * sizeof e->templates[0]) ||
-        !put(r, e->definitions, e->n_definition_bytes))
+    if (!trace_rest_put(r, &header, sizeof header) || !trace_rest_put(r, e->events, e->n_event_bytes) ||
+        !trace_rest_put(r, e->templates, e->n_templates * sizeof e->templates[0]) ||
+        !trace_rest_put(r, e->definitions, e->n_definition_bytes))
         return false;
     if (is_readable(r, r->bytes + at, &header))
         return trace_rest_count(r, &header);
@@ -251,7 +263,7 @@ static bool add_record(struct trace_rest *r, struct record *t) {
     if (!know_thread(r, e->thread))
         return false;
     r->n_lost += (uint64_t)n_halfway(t) + word_of(t, LIVE_N_PENDING) + word_of(t, LIVE_N_LOST);
-    if (r->n_written[e->thread] <= e->sequence && !put_block(r, e))
+    if (r->n_written[0][e->thread] <= e->sequence && !put_block(r, e))
         return false;
     renew(e);
     for (uint32_t i = word_of(t, LIVE_N_TAKEN), n = word_of(t, LIVE_N_BATCH); i < n; i++) {
@@ -268,11 +280,15 @@ static bool add_record(struct trace_rest *r, struct record *t) {
     return put_block(r, e);
 }
 
+static uint64_t n_possible(const struct trace_rest *r) {
+    return r->live_size / r->header.record_bytes;
+}
+
 /* If it is not known when the process ended it was when its threads did their last. */
 static void find_end(struct trace_rest *r) {
-    struct record t;
-    for (uint32_t i = 0; i < n_records(r); i++)
-        if (read_record(r, i, &t) && long_of(&t, LIVE_END_NS) > r->until_ns)
+    struct record t = {.at = NULL};
+    for (uint64_t left = n_possible(r); next_record(r, &t, &left);)
+        if (read_record(r, &t) && long_of(&t, LIVE_END_NS) > r->until_ns)
             r->until_ns = long_of(&t, LIVE_END_NS);
 }
 
@@ -288,16 +304,21 @@ static bool put_end(struct trace_rest *r, bool known) {
     header.n_threads = r->bounds[2];
     header.overhead_ns = known ? TRACE_KILLED : TRACE_KILLED_LATER;
     header.header_sum = trace_header_sum(&header);
-    return put(r, &header, sizeof header) && put(r, definitions, (size_t)(at - definitions));
+    return trace_rest_put(r, &header, sizeof header) && trace_rest_put(r, definitions, (size_t)(at - definitions));
 }
 
 bool trace_rest_gather(struct trace_rest *r) {
-    struct record t;
+    struct record t = {.at = NULL};
     bool known = r->until_ns != 0;
     if (!known)
         find_end(r);
-    for (uint32_t i = 0; i < n_records(r); i++)
-        if (read_record(r, i, &t) && !add_record(r, &t))
+    for (uint64_t left = n_possible(r); next_record(r, &t, &left);)
+        if (read_record(r, &t) && !add_record(r, &t))
+            return false;
+    /* behind the records, which define the numbers of what was counted */
+    t.at = NULL;
+    for (uint64_t left = n_possible(r); next_record(r, &t, &left);)
+        if (read_record(r, &t) && !trace_rest_add_book(r, t.encoder.thread, long_of(&t, LIVE_BOOK)))
             return false;
     return put_end(r, known);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is to be added to a killed program's trace: complete.c has the files, rest.c the threads. */
+/* What is to be added to a killed program's trace: complete.c has the files, rest.c the threads, rest_tally.c what they
+ * have counted. */
 #ifndef SBT_TRACE_REST_H
 #define SBT_TRACE_REST_H
 
@@ -10,8 +11,8 @@ struct trace_rest {
     struct trace_live_header header; /* of FILE.live, as the two below */
     const uint8_t *live;
     uint64_t live_size;
-    uint64_t size;       /* of FILE, without what is to be added */
-    uint32_t *n_written; /* by thread: its blocks of events in FILE, and in `bytes` */
+    uint64_t size;          /* of FILE, without what is to be added */
+    uint32_t *n_written[2]; /* by thread: its blocks of events, and of tallies, in FILE and in `bytes` */
     uint32_t n_threads;
     uint32_t bounds[3]; /* of objects, call sites, threads */
     uint64_t n_events, n_blocks, n_lost;
@@ -24,6 +25,13 @@ struct trace_rest {
 bool trace_rest_fits(const struct trace_live_header *header);
 /* A block of FILE is no news. False: there is no memory, or no sense in it. */
 bool trace_rest_count(struct trace_rest *r, const struct trace_block *header);
+/* What is there in FILE.live, for so many bytes; NULL: it has nothing there. */
+const void *trace_rest_at(const struct trace_rest *r, uint64_t at, uint64_t n_bytes);
+/* Append to `bytes`. False: there is no memory. */
+bool trace_rest_put(struct trace_rest *r, const void *from, size_t n);
+/* rest_tally.c: what the thread had counted, by its book there. The thread's record has been added. False: there is no
+ * memory. */
+bool trace_rest_add_book(struct trace_rest *r, uint32_t thread, uint64_t at);
 /* All blocks of FILE have been counted: fill in `bytes`. False: there is no memory. */
 bool trace_rest_gather(struct trace_rest *r);
 

@@ -20,8 +20,6 @@
 #include "os/proc.h"
 #include "os/signals.h"
 
-enum { RECORD_BYTES = (sizeof(struct rec_thread) + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX };
-
 static struct {
     struct trace_live_header *header; /* atomic; NULL: there is no file, or no longer */
     int fd;
@@ -50,6 +48,8 @@ static const uint16_t offsets[LIVE_N_FIELDS] = {
     [LIVE_WAITS_OTHER] = AT(call_waits.other),
     [LIVE_WAITS_SITE] = AT(call_waits.site),
     [LIVE_WAITS_TYPE] = AT(call_waits.type),
+    [LIVE_NEXT] = AT(next_at),
+    [LIVE_BOOK] = AT(book_at),
     [LIVE_BATCH] = AT(batch),
     [LIVE_ENCODER] = AT(encoder),
 };
@@ -61,6 +61,10 @@ _Static_assert(sizeof(((struct rec_thread *)0)->outside) == 8 && sizeof(((struct
 
 /* The last room on a disk is the program's and the trace's. A file system without a limit says that it has 0 blocks. */
 #define LEAST_FREE (UINT64_C(16) << 20)
+
+static size_t rounded(size_t n_bytes) {
+    return (n_bytes + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX;
+}
 
 /* Room in the file, for good. The caller has blocked signals. */
 static bool allocate(int fd, uint64_t offset, size_t bytes) {
@@ -90,7 +94,7 @@ static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
     *header = (struct trace_live_header){
         .magic = TRACE_LIVE_MAGIC,
         .header_bytes = SBT_PAGE_MAX,
-        .record_bytes = RECORD_BYTES,
+        .record_bytes = sizeof(struct rec_thread),
         .event_bytes = sizeof(struct sbt_trace_event),
         .encoder_bytes = sizeof(struct trace_encoder),
         .n_batch = REC_N_BATCH,
@@ -100,6 +104,11 @@ static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
         .start_ns = rec.start_ns,
         .scale = rec_clock.scale,
         .base_ticks = rec_clock.base_ticks,
+        .end = SBT_PAGE_MAX,
+        .book_bytes = sizeof(struct trace_live_book),
+        .entry_bytes = sizeof(struct trace_live_entry),
+        .held_bytes = sizeof(struct trace_live_held),
+        .order_bytes = sizeof(struct trace_live_order),
     };
     memcpy(header->offset, offsets, sizeof offsets);
 }
@@ -170,43 +179,67 @@ static int descriptor(void) {
     return fd;
 }
 
-/* The next record's place in the file, with room; 0: there is none. The caller has blocked signals. */
-static uint64_t take(int *fd) {
+/* Room for so many bytes in the file; 0: there is none. The caller has blocked signals. */
+static uint64_t take(int *fd, size_t n_bytes) {
     struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
     if (header == NULL || !abi_outside_is_seen() || (*fd = descriptor()) < 0)
         return 0;
-    uint64_t i = __atomic_fetch_add(&header->n_records, 1, __ATOMIC_RELAXED);
-    uint64_t offset = SBT_PAGE_MAX + i * RECORD_BYTES;
-    return i < TRACE_LIVE_RECORDS && allocate(*fd, offset, RECORD_BYTES) ? offset : 0;
+    uint64_t offset = __atomic_fetch_add(&header->end, rounded(n_bytes), __ATOMIC_RELAXED);
+    return offset < TRACE_LIVE_MOST && allocate(*fd, offset, rounded(n_bytes)) ? offset : 0;
+}
+
+void *rec_live_area(size_t n_bytes, uint64_t *offset) {
+    int fd = -1;
+    uint64_t signals = sbt_signals_block(), at = take(&fd, n_bytes);
+    void *area = at != 0 ? map(NULL, fd, at, rounded(n_bytes)) : NULL;
+    *offset = area != NULL ? at : 0;
+    sbt_signals_restore(signals);
+    return area;
+}
+
+/* A reader finds the one or the other, which are equal. */
+uint64_t rec_live_move(void *area, size_t n_bytes) {
+    int fd = -1;
+    uint64_t signals = sbt_signals_block(), at = take(&fd, n_bytes);
+    long n = at != 0 ? sbt_syscall6(SYS_pwrite64, fd, (long)area, (long)n_bytes, (long)at, 0, 0) : 0;
+    if (n == -EFBIG)
+        sbt_own_file_take_limit();
+    if (n != (long)n_bytes || map(area, fd, at, rounded(n_bytes)) == NULL)
+        at = 0;
+    sbt_signals_restore(signals);
+    return at;
+}
+
+/* The record is at that place of the file, and mapped from there: readers find it. */
+static void publish(struct rec_thread *t, uint64_t at) {
+    struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
+    t->is_live = true;
+    if (header == NULL)
+        return;
+    t->next_at = __atomic_load_n(&header->first, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&header->first, &t->next_at, at, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
 }
 
 struct rec_thread *rec_live_new(void) {
-    int fd = -1;
-    uint64_t signals = sbt_signals_block(), offset = take(&fd);
-    struct rec_thread *t = offset != 0 ? map(NULL, fd, offset, sizeof *t) : NULL;
+    uint64_t at;
+    struct rec_thread *t = rec_live_area(sizeof *t, &at);
     if (t != NULL)
-        t->is_live = true;
-    sbt_signals_restore(signals);
+        publish(t, at);
     return t;
 }
 
-/* No other thread writes to the record of a thread that runs. A reader finds the one or the other, which are equal. */
+/* No other thread writes to the record of a thread that runs. */
 void rec_live_adopt(struct rec_thread *t) {
-    static const uint32_t free_state = REC_FREE;
     if (__atomic_load_n(&live.header, __ATOMIC_RELAXED) == NULL)
         return;
-    int fd = -1;
-    uint64_t signals = sbt_signals_block(), offset = take(&fd);
+    uint64_t at = rec_live_move(t, sizeof *t);
     t->is_live = true; /* or cannot be, which is as good */
-    if (offset != 0) {
-        long n = sbt_syscall6(SYS_pwrite64, fd, (long)t, sizeof *t, (long)offset, 0, 0);
-        if (n == -EFBIG)
-            sbt_own_file_take_limit();
-        if (n != sizeof *t || map(t, fd, offset, sizeof *t) == NULL) /* no thread's record is there */
-            sbt_syscall6(SYS_pwrite64, fd, (long)&free_state, sizeof free_state,
-                         (long)(offset + offsetof(struct rec_thread, state)), 0, 0);
-    }
-    sbt_signals_restore(signals);
+    if (at == 0)
+        return;
+    publish(t, at);
+    if (t->profile != NULL)
+        rec_profile_adopt(t->profile);
 }
 
 /* Other threads may be about to use the descriptor, so it stays open. */
@@ -222,6 +255,19 @@ void rec_live_give(uid_t user) {
     int fd = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE) != NULL ? descriptor() : -1;
     if (fd >= 0)
         sbt_syscall3(SYS_fchown, fd, user, -1);
+}
+
+static bool put_in_place(void *copy, void *area, size_t n_bytes) {
+    return sbt_syscall6(SYS_mremap, (long)copy, (long)rounded(n_bytes), (long)rounded(n_bytes),
+                        MREMAP_MAYMOVE | MREMAP_FIXED, (long)area, 0) == (long)area;
+}
+
+bool rec_live_take_home(void *area, size_t n_bytes) {
+    void *copy = rec_map(n_bytes);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, area, n_bytes);
+    return put_in_place(copy, area, n_bytes);
 }
 
 /*
@@ -243,8 +289,19 @@ static bool take_home(struct rec_thread *t) {
     copy->creating = NULL;
     copy->tid = is_self ? t->tid : 0; /* in the parent the thread may have begun */
     copy->is_live = false;
-    long r = sbt_syscall6(SYS_mremap, (long)copy, sizeof *t, sizeof *t, MREMAP_MAYMOVE | MREMAP_FIXED, (long)t, 0);
-    return r == (long)t;
+    copy->book_at = 0;
+    return put_in_place(copy, t, sizeof *t);
+}
+
+/* Profiles lie in private memory, and know what they have mapped. */
+static void forget_profile(struct rec_thread *t) {
+    bool is_self = t == rec_self;
+    if (!is_self && t->profile != NULL)
+        rec_profile_forget(t->profile);
+    if (is_self && rec_profile_self != NULL && !rec_profile_take_home(rec_profile_self))
+        rec_profile_self = NULL;
+    if (!t->is_live) /* else the record is the parent's */
+        t->profile = is_self ? rec_profile_self : NULL;
 }
 
 /*
@@ -257,6 +314,7 @@ static void forget_records(void) {
     struct rec_thread **link = &rec.threads, *next;
     for (struct rec_thread *t = rec.threads; t != NULL; t = next) {
         next = t->next;
+        forget_profile(t);
         if (t->is_live && t != self && t != begun && t->tid != 0) {
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
         } else if (!t->is_live || take_home(t)) {

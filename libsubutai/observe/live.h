@@ -13,6 +13,8 @@
 #ifndef SBT_OBSERVE_LIVE_H
 #define SBT_OBSERVE_LIVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,8 +24,16 @@ struct rec_thread;
 void rec_live_begin(const char *trace, uint64_t first_block_sum);
 /* A zeroed record; NULL: it is to be in private memory. */
 struct rec_thread *rec_live_new(void);
-/* By the thread itself, which is busy: its record goes to the file, and stays at its address. */
+/* By the thread itself, which is busy: its record, with what it has counted, goes to the file and stays at its address.
+ */
 void rec_live_adopt(struct rec_thread *t);
+/* Zeroed memory in the file, of whole pages, and where it is there. NULL: it is to be in private memory. */
+void *rec_live_area(size_t n_bytes, uint64_t *offset);
+/* By the one thread that writes to it: private memory of whole pages goes to the file, and stays at its address. The
+ * result is where it is in the file; 0: it is still private. */
+uint64_t rec_live_move(void *area, size_t n_bytes);
+/* In a forked child: a private copy takes its place. False: there is no memory. */
+bool rec_live_take_home(void *area, size_t n_bytes);
 /* The trace is whole, or will not be: the file goes. */
 void rec_live_end(void);
 /* The process becomes that user for good. */

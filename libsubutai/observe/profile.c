@@ -13,28 +13,29 @@ enum { MAX_MADE = 1 << 18 };
 
 static struct rec_profile *new_profile(void) {
     struct rec_profile *p = rec_map(sizeof *p);
-    if (p == NULL)
-        return NULL;
-    bool objects = rec_counts_begin(&p->objects, PROFILE_MIN_ENTRIES);
-    if (objects && rec_counts_begin(&p->sites, PROFILE_MIN_ENTRIES))
+    if (p == NULL || rec_profile_begin_book(p))
         return p;
-    if (objects)
-        rec_counts_forget(&p->objects);
     sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
     return NULL;
 }
 
 static void renew(struct rec_profile *p) {
     struct rec_counts objects = p->objects, sites = p->sites;
+    struct trace_live_book *book = p->book;
+    struct rec_order *orders = p->orders;
+    uint64_t book_at = p->book_at;
+    book->putting = 0;
     rec_counts_clear(&objects);
     rec_counts_clear(&sites);
-    struct rec_order *orders = p->orders;
     rec_profile_clear_orders(p);
     rec_misses_end(&p->misses);
-    memset(p, 0, offsetof(struct rec_profile, encoder.bytes));
-    p->orders = orders;
+    memset(&book->encoder, 0, offsetof(struct trace_tally_encoder, bytes));
+    memset(p, 0, offsetof(struct rec_profile, filter));
     p->objects = objects;
     p->sites = sites;
+    p->book = book;
+    p->book_at = book_at;
+    p->orders = orders;
 }
 
 void rec_profile_begin(struct rec_thread *t) {
@@ -45,7 +46,8 @@ void rec_profile_begin(struct rec_thread *t) {
         return;
     p->thread = t;
     p->generation = t->generation;
-    p->encoder.thread = t->number;
+    p->book->encoder.thread = t->number;
+    t->book_at = p->book_at;
     p->random = UINT64_C(0x9E3779B97F4A7C15) + t->number;
     p->sample_in = 1;
     p->weight = 1;
@@ -54,13 +56,8 @@ void rec_profile_begin(struct rec_thread *t) {
     p->flush_ns = p->seen_ns + PROFILE_FLUSH_NS;
 }
 
-void rec_profile_forget(struct rec_thread *t) {
-    struct rec_profile *p = t->profile;
-    if (p == NULL)
-        return;
-    rec_counts_forget(&p->objects);
-    rec_counts_forget(&p->sites);
-    rec_profile_forget_orders(p);
+void rec_profile_forget(struct rec_profile *p) {
+    rec_profile_forget_book(p);
     sbt_syscall3(SYS_munmap, p, sizeof *p, 0);
 }
 
@@ -138,7 +135,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
                               .type = key->type};
     fresh.lives -= is_over(key, &fresh);
     fresh.site_number = site_number_of(p, key->site);
-    e = rec_counts_put(&p->objects, &fresh);
+    e = rec_counts_put(p, &p->objects, &fresh);
     if (e == NULL)
         is_full(p);
     return e;
@@ -152,7 +149,7 @@ static struct rec_entry *site_entry(struct rec_profile *p, const struct rec_key 
         .site = key->site, .number = SBT_TRACE_NONE, .op = rec_counted_op(key), .type = key->type};
     if (e == NULL) {
         fresh.site_number = site_number_of(p, key->site);
-        e = rec_counts_put(&p->sites, &fresh);
+        e = rec_counts_put(p, &p->sites, &fresh);
     }
     return e;
 }

@@ -30,12 +30,13 @@
 #ifndef SBT_OBSERVE_PROFILE_H
 #define SBT_OBSERVE_PROFILE_H
 
+#include "live_format.h"
 #include "observe/hint.h"
 #include "observe/misses.h"
 #include "observe/record.h"
 
 enum {
-    PROFILE_MIN_ENTRIES = 256,
+    PROFILE_MIN_ENTRIES = 64,
     PROFILE_MAX_ENTRIES = 4096,  /* of a table, half of which are used at most */
     PROFILE_FEW = 8,             /* acquisitions of an entry, after each tally, that are all timed */
     PROFILE_LONG_NS = 4000,      /* timing a hold takes a hundredth of that */
@@ -44,9 +45,9 @@ enum {
     PROFILE_N_PENDING = 32,      /* keys that handlers count on top of the recorder */
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
-    PROFILE_N_NESTED = 16,        /* locks that a thread is known to hold at a time */
-    PROFILE_N_ORDERS = 512,       /* pairs of locks that one thread holds together */
-    PROFILE_FLUSH_NS = 250000000, /* a killed program loses what its threads have counted since then, or longer */
+    PROFILE_N_NESTED = 16,  /* locks that a thread is known to hold at a time */
+    PROFILE_N_ORDERS = 512, /* pairs of locks that one thread holds together */
+    PROFILE_FLUSH_NS = 250000000,
 };
 
 /* What is counted. object 0: all objects for which there is no room. */
@@ -86,7 +87,9 @@ struct rec_held {
 struct rec_counts {
     struct rec_entry *entries;
     struct rec_held *held;
-    uint32_t mask, n; /* mask: number of places minus 1; n: of entries */
+    uint32_t mask, n;              /* mask: number of places minus 1; n: of entries */
+    struct trace_live_table *told; /* where the book says that the table is */
+    bool is_apart;                 /* the table is not in the book's memory any more, because it has grown */
 };
 
 /* A lock that the thread holds; and a lock that it took while it held another one. See profile_order.c. */
@@ -98,6 +101,7 @@ struct rec_nested {
 
 struct rec_gate {
     uintptr_t object;
+    uint32_t number;
     bool shared; /* held for reading at some time */
 };
 
@@ -106,6 +110,7 @@ struct rec_order {
     struct rec_gate gate[SBT_TRACE_MOST_GATES];
     uint32_t stack; /* where the lock was taken; 0: none was taken */
     uint32_t held_number, taken_number;
+    uint32_t held_site_number, taken_site_number;
     uint32_t lives; /* the sum of both hints', when the numbers were last known to be right */
     uint32_t n;     /* since it was last written */
     uint32_t n_gates;
@@ -153,9 +158,10 @@ struct rec_profile {
     uint32_t n_orders_written; /* to make room, since the last flush */
     struct rec_nested nested[PROFILE_N_NESTED];
     struct rec_misses misses;
+    struct trace_live_book *book;              /* what outlives a killed process, with the first tables behind it */
+    uint64_t book_at;                          /* where it is in the file; 0: in private memory */
     struct rec_order *orders;                  /* [PROFILE_N_ORDERS]; NULL: no lock was nested yet */
     uint64_t filter[PROFILE_FILTER_BITS / 64]; /* while full: where a bit is 0 there is no such key in `objects` */
-    struct trace_tally_encoder encoder;
 };
 
 extern _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_model("initial-exec")));
@@ -164,13 +170,24 @@ extern _Thread_local struct rec_profile *rec_profile_self __attribute__((tls_mod
  */
 void rec_profile_begin(struct rec_thread *t);
 /* In a forked child: give back the profile of a thread that is not there. */
-void rec_profile_forget(struct rec_thread *t);
-/* profile_table.c. False: there is no memory. */
-bool rec_counts_begin(struct rec_counts *counts, uint32_t n_places);
+void rec_profile_forget(struct rec_profile *p);
+/* profile_live.c. The book, with its two tables. False: there is no memory. */
+bool rec_profile_begin_book(struct rec_profile *p);
+void rec_profile_forget_book(const struct rec_profile *p);
+/* By the thread itself, which is busy: what is in private memory goes to the file, if there is one. */
+void rec_profile_adopt(struct rec_profile *p);
+/* In a forked child, for the calling thread: what is in the parent's file becomes private. False: there is no memory.
+ */
+bool rec_profile_take_home(struct rec_profile *p);
+/* Zeroed memory for a table of so many bytes, in the file if the book is there, and what is to be said of it. NULL:
+ * there is none. */
+void *rec_profile_map(const struct rec_profile *p, size_t n_bytes, unsigned log_places, struct trace_live_table *told);
+/* profile_table.c */
+size_t rec_counts_bytes(uint32_t n_places);
+void rec_counts_at(struct rec_counts *counts, void *memory, uint32_t n_places);
 void rec_counts_clear(struct rec_counts *counts);
-void rec_counts_forget(const struct rec_counts *counts);
 /* Puts in a key that is not there; NULL: there is no room. */
-struct rec_entry *rec_counts_put(struct rec_counts *counts, const struct rec_entry *entry);
+struct rec_entry *rec_counts_put(const struct rec_profile *p, struct rec_counts *counts, const struct rec_entry *entry);
 /* Takes the entry out; another may be in its place then, that was behind it. */
 void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry);
 
@@ -179,7 +196,6 @@ void rec_profile_nested(struct rec_profile *p, const struct rec_key *key);
 void rec_profile_unnested(struct rec_profile *p, uintptr_t object);
 void rec_profile_put_orders(struct rec_profile *p);
 void rec_profile_clear_orders(struct rec_profile *p);
-void rec_profile_forget_orders(struct rec_profile *p);
 /* The object's number; SBT_TRACE_NONE: it has none, and gets none now. The thread is busy. */
 uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key);
 /* *n is order->n, and is zero afterwards. */
@@ -370,8 +386,8 @@ static inline void rec_profile_acquired(const struct rec_key *key) {
 
 /* The caller is about to release the object. The result is when the hold began; 0: it was not timed. */
 static inline uint64_t rec_profile_releasing(const void *object) {
-    struct rec_profile *p = rec_profile_self;
-    if (SBT_UNLIKELY(p == NULL) && (rec_thread_self() == NULL || (p = rec_profile_self) == NULL)) /* after a vfork */
+    struct rec_profile *p = rec_profile_mine(); /* not a parent's, of which the tables may be shared */
+    if (SBT_UNLIKELY(p == NULL) && (rec_thread_self() == NULL || (p = rec_profile_mine()) == NULL)) /* after a vfork */
         return 0;
     rec_profile_look(p);
     uint32_t n = p->n_nested;

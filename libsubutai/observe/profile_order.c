@@ -23,7 +23,8 @@
 #include "observe/profile.h"
 #include "observe/stack.h"
 
-enum { PROBES = 4 };
+enum { PROBES = 4, LOG_ORDERS = 9 };
+_Static_assert(1 << LOG_ORDERS == PROFILE_N_ORDERS, "its binary logarithm");
 
 static uint32_t lives_of(const struct rec_order *o) {
     return __atomic_load_n(&rec_hint_of(o->held)->lives, __ATOMIC_RELAXED) +
@@ -53,28 +54,30 @@ static const struct rec_nested *hold_of(const struct rec_profile *p, uintptr_t o
 }
 
 static void put(struct rec_profile *p, struct rec_order *o) {
-    struct rec_node *held_site = rec_node_find(o->held_site), *taken_site = rec_node_find(o->taken_site);
     if (o->n == 0 || o->held_number == SBT_TRACE_NONE || o->taken_number == SBT_TRACE_NONE)
         return;
     struct sbt_trace_order order = {
         .thread = p->thread->number,
         .held = o->held_number,
         .taken = o->taken_number,
-        .held_site = held_site != NULL ? held_site->number : SBT_TRACE_NONE,
-        .taken_site = taken_site != NULL ? taken_site->number : SBT_TRACE_NONE,
+        .held_site = o->held_site_number,
+        .taken_site = o->taken_site_number,
         .n = o->n,
         .stack = o->stack,
         .held_shared = o->held_shared,
         .taken_shared = o->taken_shared,
     };
-    for (uint32_t i = 0; i < o->n_gates; i++) {
-        struct rec_node *gate = rec_node_find(o->gate[i].object);
-        if (gate != NULL && rec_is_lock(__atomic_load_n(&gate->type, __ATOMIC_ACQUIRE))) {
+    for (uint32_t i = 0; i < o->n_gates; i++)
+        if (o->gate[i].number != SBT_TRACE_NONE) {
             order.gate_shared[order.n_gates] = o->gate[i].shared;
-            order.gate[order.n_gates++] = gate->number;
+            order.gate[order.n_gates++] = o->gate[i].number;
         }
-    }
     rec_profile_put_order(p, &order, &o->n);
+}
+
+static struct rec_gate gate_of(struct rec_profile *p, const struct rec_nested *held) {
+    struct rec_key key = {held->object, held->site, held->op, held->type, false, 0};
+    return (struct rec_gate){held->object, rec_profile_number_for(p, &key), held->shared};
 }
 
 /* A pair that is new, or has an object that may be another one than before. The thread and its profile are busy.
@@ -97,13 +100,13 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
                                 .taken_site = taken->site,
                                 .held_number = held_number,
                                 .taken_number = taken_number,
+                                .held_site_number = rec_site_of(p->thread, held->site),
+                                .taken_site_number = rec_site_of(p->thread, taken->site),
                                 .held_shared = held->shared,
                                 .taken_shared = rec_is_shared(taken->op)};
-        rec_site_of(p->thread, held->site);
-        rec_site_of(p->thread, taken->site);
         for (uint32_t i = 0; i < p->n_nested && o->n_gates < SBT_TRACE_MOST_GATES; i++)
             if (p->nested[i].object != held->object)
-                o->gate[o->n_gates++] = (struct rec_gate){p->nested[i].object, p->nested[i].shared};
+                o->gate[o->n_gates++] = gate_of(p, &p->nested[i]);
         if (rec.stack_min_ns != 0)
             o->stack = rec_stack_take(p->thread, __builtin_frame_address(0), (const void *)taken->site);
     }
@@ -158,7 +161,7 @@ SBT_NOINLINE void rec_profile_nested(struct rec_profile *p, const struct rec_key
     if (is_try || p->n_nested == 0 || p->busy != 0 || p->thread->busy != 0 || !rec_profile_begin_change(p))
         return;
     if (p->orders == NULL)
-        p->orders = rec_map(PROFILE_N_ORDERS * sizeof *p->orders);
+        p->orders = rec_profile_map(p, PROFILE_N_ORDERS * sizeof *p->orders, LOG_ORDERS, &p->book->orders);
     for (uint32_t i = 0; p->orders != NULL && i < p->n_nested; i++)
         count(p, &p->nested[i], key);
     rec_profile_end_change(p);
@@ -181,9 +184,4 @@ void rec_profile_put_orders(struct rec_profile *p) {
 void rec_profile_clear_orders(struct rec_profile *p) {
     if (p->orders != NULL)
         memset(p->orders, 0, PROFILE_N_ORDERS * sizeof *p->orders);
-}
-
-void rec_profile_forget_orders(struct rec_profile *p) {
-    if (p->orders != NULL)
-        sbt_syscall3(SYS_munmap, p->orders, PROFILE_N_ORDERS * sizeof *p->orders, 0);
 }

@@ -9,26 +9,21 @@
 #include "observe/profile.h"
 #include "os/signals.h"
 
-static size_t bytes_of(uint32_t n_places) {
+size_t rec_counts_bytes(uint32_t n_places) {
     return n_places * (sizeof(struct rec_entry) + sizeof(struct rec_held));
 }
 
-bool rec_counts_begin(struct rec_counts *counts, uint32_t n_places) {
-    void *memory = rec_map(bytes_of(n_places));
-    if (memory == NULL)
-        return false;
-    struct rec_entry *entries = memory;
-    *counts = (struct rec_counts){entries, (struct rec_held *)(void *)(entries + n_places), n_places - 1, 0};
-    return true;
-}
-
-void rec_counts_clear(struct rec_counts *counts) {
-    memset(counts->entries, 0, bytes_of(counts->mask + 1));
+/* The table is there, and empty. */
+void rec_counts_at(struct rec_counts *counts, void *memory, uint32_t n_places) {
+    counts->entries = memory;
+    counts->held = (struct rec_held *)(void *)(counts->entries + n_places);
+    counts->mask = n_places - 1;
     counts->n = 0;
 }
 
-void rec_counts_forget(const struct rec_counts *counts) {
-    sbt_syscall3(SYS_munmap, counts->entries, bytes_of(counts->mask + 1), 0);
+void rec_counts_clear(struct rec_counts *counts) {
+    memset(counts->entries, 0, rec_counts_bytes(counts->mask + 1));
+    counts->n = 0;
 }
 
 static struct rec_entry *free_place(const struct rec_counts *counts, const struct rec_entry *entry) {
@@ -38,43 +33,75 @@ static struct rec_entry *free_place(const struct rec_counts *counts, const struc
     return &counts->entries[i];
 }
 
+/* The site comes last: until then the place is free. A thread may be killed in between. */
+static void fill(struct rec_counts *counts, uint32_t i, const struct rec_entry *entry, const struct rec_held *held) {
+    struct rec_entry *e = &counts->entries[i], without_site = *entry;
+    counts->held[i] = *held;
+    without_site.site = 0;
+    *e = without_site;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&e->site, entry->site, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static void empty(struct rec_counts *counts, uint32_t i) {
+    __atomic_store_n(&counts->entries[i].site, 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 static void move(struct rec_counts *to, const struct rec_counts *from) {
     for (uint32_t i = 0; i <= from->mask; i++)
-        if (from->entries[i].site != 0) {
-            struct rec_entry *place = free_place(to, &from->entries[i]);
-            *place = from->entries[i];
-            to->held[place - to->entries] = from->held[i];
-        }
+        if (from->entries[i].site != 0)
+            fill(to, (uint32_t)(free_place(to, &from->entries[i]) - to->entries), &from->entries[i], &from->held[i]);
     to->n = from->n;
-    rec_counts_forget(from);
 }
 
-/* Four times as many places. With signals blocked: there is no moment at which both tables or neither are whole. */
-static bool grow(struct rec_counts *counts) {
-    struct rec_counts before = *counts;
-    if (before.mask + 1 >= PROFILE_MAX_ENTRIES)
+/*
+ * Four times as many places. With signals blocked: there is no moment at which both tables or neither are whole. If
+ * the thread is killed the book names the one or the other, and that is whole.
+ */
+static bool grow(const struct rec_profile *p, struct rec_counts *counts) {
+    struct rec_counts before = *counts, more = before;
+    uint32_t n_places = 4 * (before.mask + 1);
+    struct trace_live_table told;
+    if (n_places > PROFILE_MAX_ENTRIES)
         return false;
     uint64_t signals = sbt_signals_block();
-    bool more = rec_counts_begin(counts, 4 * (before.mask + 1));
-    if (more)
-        move(counts, &before);
+    void *memory = rec_profile_map(p, rec_counts_bytes(n_places), (unsigned)__builtin_ctz(n_places), &told);
+    if (memory != NULL) {
+        rec_counts_at(&more, memory, n_places);
+        more.is_apart = true;
+        move(&more, &before);
+        *counts = more;
+        counts->told->address = told.address; /* of which the reader has no need while nothing becomes a tally */
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        __atomic_store_n(&counts->told->at, told.at, __ATOMIC_RELAXED);
+        if (before.is_apart)
+            sbt_syscall3(SYS_munmap, before.entries, rec_counts_bytes(before.mask + 1), 0);
+    }
     sbt_signals_restore(signals);
-    return more;
+    return memory != NULL;
 }
 
-struct rec_entry *rec_counts_put(struct rec_counts *counts, const struct rec_entry *entry) {
-    if (counts->n > counts->mask / 2 && !grow(counts))
+struct rec_entry *rec_counts_put(const struct rec_profile *p, struct rec_counts *counts,
+                                 const struct rec_entry *entry) {
+    static const struct rec_held none;
+    if (counts->n > counts->mask / 2 && !grow(p, counts))
         return NULL;
     struct rec_entry *e = free_place(counts, entry);
-    *e = *entry;
+    fill(counts, (uint32_t)(e - counts->entries), entry, &none);
     counts->n++;
     return e;
 }
 
-/* Entries behind it move up, as far as their own places allow, so that no free place is left before one of them. */
+/*
+ * Entries behind it move up, as far as their own places allow, so that no free place is left before one of them. One
+ * that moves is in two places for a moment, of which the first from its own place on counts.
+ */
 void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry) {
     uint32_t hole = (uint32_t)(entry - counts->entries), i = hole, mask = counts->mask;
     counts->n--;
+    empty(counts, hole);
     for (;;) {
         i = (i + 1) & mask;
         struct rec_entry *e = &counts->entries[i];
@@ -82,8 +109,8 @@ void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry) {
             break;
         uint32_t from_place = (i - rec_place_of(counts, e->object, e->site)) & mask;
         if (from_place >= ((i - hole) & mask)) {
-            counts->entries[hole] = *e;
-            counts->held[hole] = counts->held[i];
+            fill(counts, hole, e, &counts->held[i]);
+            empty(counts, i);
             hole = i;
         }
     }

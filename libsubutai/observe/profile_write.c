@@ -2,6 +2,7 @@
 /* What a thread has counted becomes tallies; see profile.h. */
 #include "observe/profile.h"
 
+#include "observe/live.h"
 #include "os/signals.h"
 
 /*
@@ -12,16 +13,16 @@ enum { FLUSH_SHARE = 16, OFTEN = 4096 };
 
 static void write_block(struct rec_profile *p) {
     struct trace_block header;
-    if (p->encoder.n_tallies == 0)
+    if (p->book->encoder.n_tallies == 0)
         return;
     uint64_t signals = sbt_signals_block();
-    trace_tally_header(&p->encoder, rec_now_ns() - rec.start_ns, &header);
-    if (!rec_write(&header, p->encoder.bytes, p->encoder.n_bytes, NULL, 0, NULL, 0))
-        rec_lost(p->thread, p->encoder.n_tallies);
+    trace_tally_header(&p->book->encoder, rec_now_ns() - rec.start_ns, &header);
+    if (!rec_write(&header, p->book->encoder.bytes, p->book->encoder.n_bytes, NULL, 0, NULL, 0))
+        rec_lost(p->thread, p->book->encoder.n_tallies);
     else
         __atomic_fetch_add(&rec.n_tallied, p->n_calls, __ATOMIC_RELAXED);
     p->n_calls = 0;
-    trace_tally_next(&p->encoder);
+    trace_tally_next(&p->book->encoder);
     sbt_signals_restore(signals);
 }
 
@@ -30,11 +31,15 @@ static void write_block(struct rec_profile *p) {
  * more it is not there, and then it is as good as forgotten.
  */
 static void begin_put(struct rec_profile *p, uint32_t *n, struct rec_held *h) {
-    if (!trace_tally_has_room(&p->encoder))
+    if (!trace_tally_has_room(&p->book->encoder))
         write_block(p);
-    p->put_behind = p->encoder.n_tallies;
+    p->put_behind = p->book->encoder.n_tallies;
     p->n_calls_put = p->n_calls + (h != NULL ? *n : 0);
     p->putting_held = h;
+    p->book->put_behind = p->put_behind;
+    p->book->putting_held = (uintptr_t)h;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&p->book->putting, (uintptr_t)n, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->putting = n;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -46,6 +51,8 @@ static void end_put(struct rec_profile *p) {
     *p->putting = 0;
     if (p->putting_held != NULL && p->putting_held->sums.n_timed != 0)
         *p->putting_held = (struct rec_held){0};
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&p->book->putting, 0, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->putting = NULL;
 }
@@ -76,13 +83,13 @@ void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held
     for (unsigned b = 0; b < SBT_TRACE_N_HOLD_BUCKETS; b++)
         tally.held[b] = h->buckets[b];
     begin_put(p, &e->n, h);
-    trace_encode_tally(&p->encoder, &tally);
+    trace_encode_tally(&p->book->encoder, &tally);
     end_put(p);
 }
 
 void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order, uint32_t *n) {
     begin_put(p, n, NULL);
-    trace_encode_order(&p->encoder, order);
+    trace_encode_order(&p->book->encoder, order);
     end_put(p);
 }
 
@@ -144,10 +151,11 @@ static void take_back(struct rec_profile *p) {
         *p->bucket = p->bucket_before;
     }
     p->changing = NULL;
-    if (p->putting != NULL && p->encoder.n_tallies != p->put_behind)
+    if (p->putting != NULL && p->book->encoder.n_tallies != p->put_behind)
         end_put(p);
-    if (p->encoder.n_tallies == 0)
-        trace_tally_again(&p->encoder);
+    p->book->putting = 0;
+    if (p->book->encoder.n_tallies == 0)
+        trace_tally_again(&p->book->encoder);
     else
         write_block(p);
 }
@@ -176,4 +184,6 @@ void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     __atomic_store_n(&p->busy, 0, __ATOMIC_RELEASE);
     rec_flush(t);
+    if (!t->is_live) /* these may have been the first blocks */
+        rec_live_adopt(t);
 }

@@ -87,15 +87,21 @@ static bool is_busy(const struct rec_thread *t) {
            (t->profile != NULL && __atomic_load_n(&t->profile->busy, __ATOMIC_ACQUIRE) != 0);
 }
 
+/* Nothing of its record changes any more. Acquire: pairs with await_end. */
+static bool stands(const struct rec_thread *t) {
+    return t == rec_self || __atomic_load_n(&t->stands, __ATOMIC_ACQUIRE);
+}
+
 /*
  * Has the thread no event and no change of its profile under way, and is no thread closing its record? If a thread is
  * off its core in the middle of that, this waits, until `until_ns`, which counts for all threads together. If the
- * caller is in a handler, its own interrupted event or change stands still, and what is in its blocks is whole.
+ * caller is in a handler, its own interrupted event or change stands still, and what is in its blocks is whole. So does
+ * that of a thread of which a handler waits for the end of the trace.
  */
 static bool is_quiet(const struct rec_thread *t, uint64_t until_ns) {
     for (;;) {
         bool closing = __atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == REC_CLOSING;
-        if (!closing && (t == rec_self || !is_busy(t)))
+        if (!closing && (stands(t) || !is_busy(t)))
             return true;
         if (!closing && t->tid != 0 && rec_thread_is_gone(t))
             return true;
@@ -112,7 +118,7 @@ static bool is_dead_leader(const struct rec_thread *t) {
 
 static void write_live(struct rec_thread *t, uint64_t end_ns) {
     bool has_begun = __atomic_load_n(&t->end_ns, __ATOMIC_ACQUIRE) != 0; /* pairs with rec_thread_run */
-    rec_profile_write(t, t != rec_self && !rec_thread_is_gone(t));
+    rec_profile_write(t, !stands(t) && !rec_thread_is_gone(t));
     if (t->busy == 0) {
         if (t != rec_self && has_begun)
             rec_put_running(t, end_ns);
@@ -211,10 +217,14 @@ static void finish(void) {
  * _exit after the destructor.
  */
 static void await_end(uint32_t ender) {
+    if (rec_self != NULL)
+        __atomic_store_n(&rec_self->stands, true, __ATOMIC_RELEASE); /* pairs with stands */
     while (ender != (uint32_t)sbt_syscall0(SYS_gettid) && __atomic_load_n(&rec.ended, __ATOMIC_ACQUIRE) == 0 &&
            __atomic_load_n(&rec.ender, __ATOMIC_RELAXED) == ender &&
            sbt_syscall3(SYS_tgkill, rec.process_id, ender, 0) != -ESRCH)
         sbt_pause_ns(LOOK_PAUSE_NS);
+    if (rec_self != NULL) /* the ender is not at work any more */
+        __atomic_store_n(&rec_self->stands, false, __ATOMIC_RELAXED);
 }
 
 static void finish_once(void) {

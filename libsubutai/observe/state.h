@@ -129,6 +129,8 @@ struct rec_thread {
     struct sbt_trace_event arrival;
     volatile bool at_end;        /* no event of its end is to come: it has not begun, or has had that event */
     bool is_live;                /* see live.h: the record is in the file, or has found no room there */
+    bool stands;                 /* atomic: it waits until another thread has ended the trace, in a handler perhaps */
+    uint64_t next_at, book_at;   /* where the next record of the file is, and the profile's book; 0: nowhere */
     struct rec_thread *creating; /* the record of the thread that it is creating */
     struct {
         uintptr_t address;

@@ -66,7 +66,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
                      __ATOMIC_RELAXED); /* the creator of the thread before may still look */
     __atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
     t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
-    t->flushing = t->has_arrived = false;
+    t->flushing = t->has_arrived = t->stands = false;
     t->carried_ns = t->long_after = t->end_ns = 0;
     t->in_call = 0;
     t->creating = NULL;
@@ -291,7 +291,8 @@ void rec_threads_forget(void) {
     while (t != NULL) {
         struct rec_thread *next = t->next;
         if (t != rec_self && t->tid != 0) {
-            rec_profile_forget(t);
+            if (t->profile != NULL)
+                rec_profile_forget(t->profile);
             rec_stack_forget(t);
             sbt_syscall3(SYS_munmap, t, sizeof *t, 0);
         }

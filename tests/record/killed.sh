@@ -57,6 +57,50 @@ for ((i = 0; i < 50; i++)); do
 done
 check "killed 50 times at full speed: all is there but what was halfway, and once" is $n_bad 0
 
+# The same of a profile. The events of locks that were taken are acquisitions too. `within`: what is counted.
+counted_in_profile() { # FILE FROM TO
+    subutai trace info --json "$1"
+    json ".[0] | .completed and .lost == 0 and (.operations.mutex_lock | (.count + .counted) as \$n |
+        \$n >= $2 and \$n <= $3)" && test ! -e "$1.live"
+}
+for what in "fast 1" "wide 2"; do
+    n_bad=0
+    for ((i = 0; i < 30; i++)); do
+        rm -f t.sbt* counted
+        run "$SUBUTAI" record -o t.sbt --record-calls waits -- "$SUBJECT" "${what% *}" counted $((20000 + i * 51713 % 600000))
+        n=$(od -An -v -t u8 -N 256 counted | awk -v by="${what#* }" '{ n += $1 + $2 } END { print by * n }')
+        counted_in_profile t.sbt "$n" $((n + 8)) && continue
+        n_bad=$((n_bad + 1))
+        note "${what% *}, killed $i: $n were counted, $out"
+    done
+    check "a profile, ${what% *}: killed 30 times, each call is there, and once" is $n_bad 0
+done
+rm -f t.sbt* counted
+run "$SUBUTAI" record -o t.sbt --record-calls waits -- "$SUBJECT" fast counted 400000
+check "the command ends as its program" is "$status" 137
+subutai report --json t.sbt
+check "and knows when: the threads ran until then" json '.[0] | .summary.wall_ns > 400e6 and
+    (.threads | map(select(.routine == "locks_for_ever")) | length == 4 and all(.life_ns > 300e6))'
+rm -f t.sbt*
+run "$SUBUTAI" record -o t.sbt --record-calls waits -- "$SUBJECT" holds
+subutai report --json t.sbt
+check "and the holds" json '.[0].objects | map(select(.symbol == "second"))[0] |
+    .acquisitions == 20 and .hold.n == 20 and .hold.ns > 38e6'
+check "and the orders of locks" json '.[0].lock_order | length == 1'
+rm -f t.sbt*
+run "$SUBUTAI" record -o t.sbt --record-calls waits -- "$SUBJECT" cloned
+child=(t.*.sbt)
+check "a profile of a killed process and its killed child, made by _Fork: the parent's counts" counted_in_profile t.sbt 1030 1030
+subutai report --json t.sbt
+check "and its holds: not the one that the child has given back" json '.[0].objects | map(select(.symbol == "guard"))[0] |
+    .acquisitions == 2 and .hold.n == 2'
+check "and the child's" counted_in_profile "${child[0]}" 3000 3000
+rm -f t.*
+run "$SUBUTAI" record -o t.sbt --record-calls waits -- "$SUBJECT" children
+child=(t.*.sbt)
+check "made by fork: the parent's counts" counted_in_profile t.sbt 1007 1007
+check "and the child's" counted_in_profile "${child[0]}" 5001 5002
+
 rm -f t.*
 run "$SUBUTAI" record -o t.sbt -- "$SUBJECT" children
 child=(t.*.sbt)
@@ -72,6 +116,40 @@ check "without the command: the rest lies beside the trace" test -f t.sbt -a -f 
 check "and the first reader adds it" stuck t.sbt
 check "which the text says" matches "$("$SUBUTAI" report t.sbt)" "the program was killed, after the last of these calls"
 check "nothing is left" nothing_left
+
+# Through links: of the file, of the directory, and beside a link.
+for link in file directory beside; do
+    rm -rf t.* real
+    mkdir real
+    run env SUBUTAI_RECORD="$PWD/real/t.sbt" LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" stuck kill
+    case $link in
+    file) ln -s real/t.sbt t.sbt ;;
+    directory) ln -s real t.dir ;;
+    beside)
+        ln -s real/t.sbt t.sbt
+        mv real/t.sbt.live t.sbt.live
+        ;;
+    esac
+    path=(t.sbt t.dir/t.sbt)
+    check "through a link, $link: what all threads wait for" stuck "${path[$([[ $link == directory ]] && echo 1 || echo 0)]}"
+    check "nothing is left" nothing_left
+done
+rm -rf t.* real
+
+# Handlers that leave, on top of the recorder and of each other's wait for the end of the trace.
+for calls in all waits; do
+    n_bad=0
+    for ((i = 0; i < 20; i++)); do
+        rm -f t.sbt* counted
+        run "$SUBUTAI" record -o t.sbt --record-calls $calls -- "$SUBJECT" leave counted $((5000 + i * 1017))
+        n=$(od -An -v -t u8 -N 256 counted | awk '{ n += $1 + $2 } END { print n }')
+        subutai trace info --json t.sbt
+        json ".[0] | .whole and .lost <= 4 and (.operations.mutex_lock | .count + .counted + 8 >= $n)" && continue
+        n_bad=$((n_bad + 1))
+        note "left $i: $n were counted, $out"
+    done
+    check "all threads leave in handlers, calls: $calls: the trace is whole" is $n_bad 0
+done
 
 # A reader beside the program.
 rm -f t.*
@@ -104,4 +182,20 @@ for at in 8 12 24 64 80 5000 40000 100000 160000; do
     subutai report --json t.sbt
     check "damaged at byte $at: no crash" test "$status" -le 2
 done
+
+# The same of what a profile has counted: its tables are large, and each place of them is read.
+rm -f t.* counted
+run env SUBUTAI_RECORD=t.sbt SUBUTAI_RECORD_CALLS=waits LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" wide counted 300000
+mv t.sbt kept.sbt && mv t.sbt.live kept.live
+size=$(stat -c %s kept.live)
+n_bad=0
+for ((at = 4096; at < size; at += size / 37)); do
+    cp kept.sbt t.sbt && cp kept.live t.sbt.live
+    head -c 256 /dev/urandom | dd of=t.sbt.live bs=1 seek=$at conv=notrunc status=none
+    subutai trace info --json t.sbt
+    [[ $status == 0 ]] && "$CHECK" t.sbt >.said && continue
+    n_bad=$((n_bad + 1))
+    note "damaged at byte $at: $status $err $(cat .said)"
+done
+check "a profile, damaged anywhere: what is left is possible" is $n_bad 0
 finish

@@ -6,6 +6,12 @@
  *                       the first thread joins; when all of them sleep the process is ended: kill, interrupt (of the
  *                       process group), abort, segv
  *   fast FILE USECONDS  four threads lock and unlock, and count that in FILE, until the process is killed
+ *   wide FILE USECONDS  the same of many locks, each within another one: the tables of a profile grow, and fill up
+ *   leave FILE USECONDS as fast; then a signal's handler in each of the threads calls _exit
+ *   holds               a thread holds a lock 20 times for 2 ms, then it and the first thread take two
+ *                       others, in both orders, and the process is killed
+ *   cloned              a process that has locked 1000 times makes a child by _Fork, with a lock held, that gives the
+ *                       lock back, locks 3000 times and is killed; then it locks 7 times and is killed
  *   children            a process that has locked 1000 times forks a child that locks 5000 times and is killed in a
  *                       deadlock, and is killed itself
  *   many N              N threads wait for a condition at once, and the process ends as it should
@@ -136,13 +142,54 @@ static void *locks_for_ever(void *counter) {
     return NULL;
 }
 
-static int fast(const char *file, const char *useconds) {
-    pthread_t thread;
+enum { N_WIDE = 3000 };
+
+/* Counted are the locks within. The same ones are taken more often than others, so that others lose their places. */
+static void *locks_many_for_ever(void *counter) {
+    uint64_t *n = counter;
+    pthread_mutex_t around = PTHREAD_MUTEX_INITIALIZER, *locks = calloc(N_WIDE, sizeof *locks);
+    for (uint32_t i = 1;; i = i * 1664525 + 1013904223) {
+        pthread_mutex_t *within = &locks[(i >> 8) % ((i & 64) != 0 ? N_WIDE : 64)];
+        pthread_mutex_lock(&around);
+        pthread_mutex_lock(within);
+        __atomic_store_n(n, *n + 1, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(within);
+        pthread_mutex_unlock(&around);
+    }
+    return NULL;
+}
+
+static void begin(const char *file, const char *useconds, void *(*routine)(void *), pthread_t *threads) {
     uint64_t *n = counters(file);
     for (int i = 0; i < N_FAST; i++)
-        pthread_create(&thread, NULL, locks_for_ever, &n[8 * i]);
+        pthread_create(&threads[i], NULL, routine, &n[8 * i]);
     usleep((useconds_t)strtoul(useconds, NULL, 10));
+}
+
+static int fast(const char *file, const char *useconds, void *(*routine)(void *)) {
+    pthread_t threads[N_FAST];
+    begin(file, useconds, routine, threads);
     kill(getpid(), SIGKILL);
+    return 1;
+}
+
+/* All of them are in the handler before one leaves. */
+static void leaves(int unused) {
+    static int n_leaving;
+    (void)unused;
+    __atomic_add_fetch(&n_leaving, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&n_leaving, __ATOMIC_SEQ_CST) < N_FAST)
+        ;
+    _exit(0);
+}
+
+static int leave(const char *file, const char *useconds) {
+    pthread_t threads[N_FAST];
+    signal(SIGUSR1, leaves);
+    begin(file, useconds, locks_for_ever, threads);
+    for (int i = 0; i < N_FAST; i++)
+        pthread_kill(threads[i], SIGUSR1);
+    pause();
     return 1;
 }
 
@@ -151,6 +198,48 @@ static void lock(int times) {
         pthread_mutex_lock(&first);
         pthread_mutex_unlock(&first);
     }
+}
+
+static void *holds_long(void *unused) {
+    for (int i = 0; i < 20; i++) {
+        pthread_mutex_lock(&second);
+        usleep(2000);
+        pthread_mutex_unlock(&second);
+    }
+    pthread_mutex_lock(&guard);
+    pthread_mutex_lock(&first);
+    pthread_mutex_unlock(&first);
+    pthread_mutex_unlock(&guard);
+    return unused;
+}
+
+static int holds(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, holds_long, NULL);
+    pthread_join(thread, NULL);
+    pthread_mutex_lock(&first);
+    pthread_mutex_lock(&guard);
+    kill(getpid(), SIGKILL);
+    return 1;
+}
+
+__attribute__((noinline)) static int cloned(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, holds_long, NULL); /* so that the file is there */
+    pthread_join(thread, NULL);
+    lock(1000);
+    pthread_mutex_lock(&guard);
+    pid_t pid = _Fork();
+    if (pid == 0) {
+        pthread_mutex_unlock(&guard);
+        lock(3000);
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(pid, NULL, 0);
+    pthread_mutex_unlock(&guard);
+    lock(7);
+    kill(getpid(), SIGKILL);
+    return 1;
 }
 
 static void *ends_when_all_sleep(void *unused) {
@@ -215,7 +304,15 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "stuck") == 0)
         return stuck(argv[2]);
     if (argc > 3 && strcmp(argv[1], "fast") == 0)
-        return fast(argv[2], argv[3]);
+        return fast(argv[2], argv[3], locks_for_ever);
+    if (argc > 3 && strcmp(argv[1], "wide") == 0)
+        return fast(argv[2], argv[3], locks_many_for_ever);
+    if (argc > 3 && strcmp(argv[1], "leave") == 0)
+        return leave(argv[2], argv[3]);
+    if (argc > 1 && strcmp(argv[1], "holds") == 0)
+        return holds();
+    if (argc > 1 && strcmp(argv[1], "cloned") == 0)
+        return cloned();
     if (argc > 1 && strcmp(argv[1], "children") == 0)
         return children();
     if (argc > 2 && strcmp(argv[1], "many") == 0)

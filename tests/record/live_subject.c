@@ -154,10 +154,10 @@ static int floods(const char *live) {
                                       .took_ns = UINT64_MAX / 3,
                                       .order = UINT64_MAX / 3};
     header->n_batch = n;
-    header->n_records = 1;
     header->offset[LIVE_BATCH] = header->offset[LIVE_ENCODER] + (uint16_t)sizeof(struct trace_encoder);
     header->record_bytes = record_bytes;
-    uint8_t *record = map + header->header_bytes;
+    uint8_t *record = map + header->first;
+    memset(record + header->offset[LIVE_NEXT], 0, sizeof(uint64_t));
     memcpy(record + header->offset[LIVE_N_BATCH], &n, sizeof n);
     for (uint32_t i = 0; i < n; i++)
         memcpy(record + header->offset[LIVE_BATCH] + i * sizeof longest, &longest, sizeof longest);

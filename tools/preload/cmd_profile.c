@@ -2,9 +2,6 @@
 /*
  * `subutai profile`: runs a program under the recorder, waits for it, and has `subutai report` say where its time went.
  * However the program ends, there is a report of what its trace has by then.
- *
- * The program stays in the command's process group, so a Ctrl-C reaches it as ever; the command itself ignores that,
- * and passes on the signals that are sent to it alone.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +18,7 @@
 #include "command.h"
 #include "env.h"
 #include "find.h"
+#include "launch.h"
 #include "report_print.h"
 #include "trace.h"
 #include "verdict.h"
@@ -91,31 +89,6 @@ static char *prepare(struct profile *p, const char *program) {
 
 /* ---- the program ---- */
 
-static volatile sig_atomic_t child;
-
-static void pass_on(int signo) {
-    if (child > 0)
-        kill(child, signo);
-}
-
-static void take_signals(void) {
-    struct sigaction passes = {.sa_handler = pass_on, .sa_flags = SA_RESTART}, ignores = {.sa_handler = SIG_IGN};
-    sigaction(SIGTERM, &passes, NULL);
-    sigaction(SIGHUP, &passes, NULL);
-    sigaction(SIGINT, &ignores, NULL); /* a terminal sends these to the program, too */
-    sigaction(SIGQUIT, &ignores, NULL);
-}
-
-/* In the child: what a signal does is as it was before take_signals, of which `before` has INT and QUIT. */
-_Noreturn static void become(const char *path, char **command_line, char **env, const struct sigaction *before) {
-    sigaction(SIGINT, &before[0], NULL);
-    sigaction(SIGQUIT, &before[1], NULL);
-    signal(SIGTERM, SIG_DFL);
-    signal(SIGHUP, SIG_DFL);
-    execvpe(path, command_line, env);
-    cmd_refuse("profile: program '%s' cannot be executed: %s", command_line[0], strerror(errno));
-}
-
 /* This process has ended just now, and others, which it has started, perhaps before. */
 static void complete_traces(struct profile *p, pid_t pid) {
     list_traces(p);
@@ -125,22 +98,11 @@ static void complete_traces(struct profile *p, pid_t pid) {
 
 /* The program's wait status. */
 static int run(struct profile *p, const char *path, char **env) {
-    char **command_line = p->command_line;
-    struct sigaction before[2];
-    int status;
-    sigaction(SIGINT, NULL, &before[0]);
-    sigaction(SIGQUIT, NULL, &before[1]);
-    take_signals();
-    pid_t pid = fork();
-    if (pid < 0)
-        cmd_refuse("profile: fork: %s", strerror(errno));
-    if (pid == 0)
-        become(path, command_line, env, before);
-    child = pid;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR)
-            cmd_refuse("profile: lost the child process: %s", strerror(errno));
-    child = 0;
+    pid_t pid;
+    int status = launch_and_wait("profile", path, p->command_line, env, true, &pid);
+    struct sigaction ignores = {.sa_handler = SIG_IGN};
+    sigaction(SIGINT, &ignores, NULL); /* the report is made in any case */
+    sigaction(SIGQUIT, &ignores, NULL);
     complete_traces(p, pid);
     return status;
 }

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * `subutai record`: as `run`, with a recorder above the engine. There is no fork here either. Whatever could prevent
- * the trace is checked before the program starts.
+ * `subutai record`: as `run`, with a recorder above the engine. Whatever could prevent the trace is checked before the
+ * program starts. The command waits for the program: if that is killed, the command completes the trace, because it
+ * knows when that was.
  */
-#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "env.h"
 #include "find.h"
+#include "launch.h"
+#include "trace.h"
 #include "verdict.h"
 
 enum { RECORD_OUT, RECORD_LIBRARY };
@@ -19,6 +24,28 @@ static const struct own_option record_options[] = {
     [RECORD_LIBRARY] = {0, "library", "FILE", "preload FILE instead of the recording library of this command"},
     {0, NULL, NULL, NULL},
 };
+
+/* The trace is FILE, or FILE.PID if another process that the program has started was the first to write. */
+static void complete(const char *file, pid_t pid) {
+    size_t n = strlen(file);
+    bool has_ending = n > 4 && strcmp(file + n - 4, ".sbt") == 0;
+    char *own = cmd_format("%.*s.%d.sbt", (int)(has_ending ? n - 4 : n), file, (int)pid);
+    sbt_trace_complete(file, (uint32_t)pid);
+    sbt_trace_complete(own, (uint32_t)pid);
+    free(own);
+}
+
+/* As the program ended. It has left a core, if one was to be left. */
+static void end_by(int signo) {
+    struct rlimit none = {0, 0};
+    sigset_t one;
+    setrlimit(RLIMIT_CORE, &none);
+    signal(signo, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, signo);
+    raise(signo);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+}
 
 static int record_main(const struct command *self, int argc, char **argv) {
     struct settings settings = {0};
@@ -42,8 +69,12 @@ static int record_main(const struct command *self, int argc, char **argv) {
     struct sbt_options options;
     char **env = env_build("record", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
     verdict_warn(&verdict, "record", command_line[0], options.value[SBT_OPT_VERBOSE].u);
-    execvpe(path, command_line, env);
-    cmd_refuse("record: program '%s' cannot be executed: %s", command_line[0], strerror(errno));
+    pid_t pid;
+    int status = launch_and_wait("record", path, command_line, env, false, &pid);
+    complete(settings.text[SBT_OPT_RECORD], pid);
+    if (WIFSIGNALED(status))
+        end_by(WTERMSIG(status));
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 const struct command command_record = {

@@ -72,11 +72,8 @@ static const char *what_is_missing(const struct sbt_trace_info *info) {
     if (!info->completed)
         return "; not whole: the program was killed, the end is missing, and with it what threads waited for then";
     if (info->end_is_known)
-        return info->profile ? "; the program was killed: what its threads had counted last is missing"
-                             : "; the program was killed";
-    return info->profile ? "; the program was killed, after the last of these calls: what its threads had counted last "
-                           "is missing"
-                         : "; the program was killed, after the last of these calls";
+        return "; the program was killed";
+    return "; the program was killed, after the last of these calls";
 }
 
 static void origin(const struct text *t) {
