@@ -60,7 +60,7 @@ static void add(struct times *t, const struct hold *h) {
 
 /* A microsecond, or some. */
 static void work(int n) {
-    for (volatile int i = 0; i < 2200 * n; i++)
+    for (volatile int i = 0; i < 4000 * n; i++)
         ;
 }
 
