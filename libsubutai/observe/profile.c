@@ -51,6 +51,7 @@ void rec_profile_begin(struct rec_thread *t) {
     p->random = UINT64_C(0x9E3779B97F4A7C15) + t->number;
     p->sample_in = 1;
     p->weight = 1;
+    p->stale = true;
     p->mark = &rec_preempt_mark; /* until the thread runs */
     p->seen_ns = rec_now_ns();
     p->flush_ns = p->seen_ns + PROFILE_FLUSH_NS;

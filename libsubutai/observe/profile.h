@@ -134,6 +134,9 @@ struct rec_profile {
      * how long it takes from one acquisition to the next. */
     uint64_t seen_ns, each_ns;
     int32_t seen_in;
+    /* The thread's CPU time at that moment. `stale`: the thread has been away since, and it was not read. */
+    uint64_t cpu_at_ns, cpu_ns;
+    bool stale;
     /* A hold is being added there; what was there, and in its bucket, before that. */
     struct rec_held_sums *volatile changing, before;
     uint32_t *bucket, bucket_before;
@@ -147,8 +150,8 @@ struct rec_profile {
         struct rec_key key; /* object 0: free */
         uint64_t begin_ns;
         struct rec_missed missed; /* the counter, then */
-        bool counts_misses;
-        uint32_t weight;
+        bool counts_misses, was_away;
+        uint32_t weight; /* if it was not away */
     } holds[PROFILE_N_HOLDS];
     struct {
         struct rec_key key; /* stays the same */

@@ -10,15 +10,25 @@
  * A hold in which the thread was off its core, preempted or asleep, may be thousands of times as long as those beside
  * it: the few that are timed by their turn say little about these. But each is seen, by the mark that the kernel clears
  * (preempt.h). So each of them stands for itself alone, timed by its turn or not, and the others stand for the others.
- * These are two strata, and a hold's stratum does not depend on its turn: the sum still has no bias. The beginning of
- * one that was not timed is reckoned, from the last reading of the clock and the acquisitions since. Where they follow
- * each other evenly the error is of microseconds, some way or the other, and the thread was away for a time slice or a
- * sleep. Where the thread has computed for long since the acquisition before, that counts as the hold's, too.
+ * These are two strata, and a hold's stratum does not depend on its turn: the sum has no bias.
+ *
+ * Of a hold that was away and is not timed, the time off the core is measured. It is the wall clock's time less the
+ * thread's CPU time, since both were read last; all of it lies behind the last lock or unlock, which found the mark
+ * set. To that comes what it may have had on the core: what the acquisitions since then took, PROFILE_LONG_NS at most.
+ *
+ * CPU time costs a system call. It is read when a hold was away that needs it, and by turn after the thread was away
+ * elsewhere: a thread that waits often and holds what it holds for long never reads it. If the thread is away twice
+ * before its turn, the acquisitions between say how long it was on its core.
  */
 #include "observe/profile.h"
 
-/* From one acquisition of a thread that is timed by its turn to the next, at least, on average. */
-enum { SAMPLE_NS = 20000 };
+/*
+ * SAMPLE_NS: from one acquisition of a thread that is timed by its turn to the next, at least, on average.
+ * CPU_PAUSE_NS: from one reading of CPU time to the next, by turn. A thread that waits for input may be away each time.
+ * CPU_LASTS_NS: the same if the thread was not away. A hypervisor may take the core away without the kernel's seeing,
+ * and a processor's clocks differ; what that makes is taken for time off the core.
+ */
+enum { SAMPLE_NS = 20000, CPU_PAUSE_NS = 50000, CPU_LASTS_NS = 10000000 };
 
 static uint64_t draw(struct rec_profile *p) {
     p->random ^= p->random << 13;
@@ -55,11 +65,18 @@ static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_
     hold->key.op = key->op;
     hold->key.type = key->type;
     hold->weight = weight;
+    hold->was_away = false;
     p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
     hold->counts_misses = begun_ns == 0 && rec_misses_read(&p->misses, &hold->missed);
     hold->begin_ns = begun_ns != 0 ? begun_ns : rec_now_ns();
     __atomic_signal_fence(__ATOMIC_RELEASE);
     hold->key.object = key->object;
+}
+
+static void read_cpu(struct rec_profile *p, uint64_t now) {
+    p->cpu_ns = rec_cpu_ns();
+    p->cpu_at_ns = now;
+    p->stale = false;
 }
 
 /* The interval to the next timed acquisition: the longer, the shorter the acquisitions have been behind each other. */
@@ -73,12 +90,19 @@ SBT_NOINLINE void rec_profile_sample(struct rec_profile *p, const struct rec_key
     if (p->seen_ns <= p->sampled_ns)
         p->each_ns = each_ns;
     p->sample_in = p->seen_in = (int32_t)interval;
-    p->sampled_ns = p->seen_ns = now;
+    p->sampled_ns = now;
     struct rec_thread *t = p->thread;
     if (SBT_UNLIKELY(now >= p->flush_ns) && t->busy == 0 && rec_busy_begin(t)) {
         rec_profile_write_if_due(t, now);
         rec_busy_end(t);
+        now = rec_now_ns(); /* what the thread slept there is no hold's */
+        p->stale = true;
     }
+    p->seen_ns = now;
+    /* If each hold is timed none needs it; and without a mark none is seen to have been away. */
+    bool is_needed = (weight > 1 || interval > 1) && p->mark != &rec_preempt_mark;
+    if (SBT_UNLIKELY(is_needed && now - p->cpu_at_ns > (p->stale ? CPU_PAUSE_NS : CPU_LASTS_NS)))
+        read_cpu(p, now);
     begin_hold(p, key, weight, 0);
 }
 
@@ -93,21 +117,47 @@ static __typeof(&((struct rec_profile *)0)->holds[0]) timed_hold(struct rec_prof
     return NULL;
 }
 
+/* Does a hold of the thread's need its time off the core? One that is timed has it in its length. */
+static bool needs_off_core(struct rec_profile *p) {
+    for (uint32_t i = 0; i < p->n_nested; i++) {
+        if (timed_hold(p, p->nested[i].object) == NULL)
+            return true;
+    }
+    return false;
+}
+
+/* How long the thread was off its core since it was seen last. `on_ns`: how long it was on its core, by reckoning. */
+static uint64_t off_core(struct rec_profile *p, uint64_t now, uint64_t on_ns) {
+    uint64_t gap_ns = rec_above_zero(now, p->seen_ns), before_ns = p->cpu_ns, wall_ns = now - p->cpu_at_ns;
+    bool was_stale = p->stale;
+    read_cpu(p, now);
+    uint64_t off_ns = was_stale ? rec_above_zero(gap_ns, on_ns) : rec_above_zero(wall_ns, p->cpu_ns - before_ns);
+    return off_ns < gap_ns ? off_ns : gap_ns;
+}
+
+static void hold_was_away(struct rec_profile *p, const struct rec_nested *held, uint64_t begun_ns) {
+    struct rec_key key = {held->object, held->site, held->op, held->type, false, 0};
+    __typeof(&p->holds[0]) hold = timed_hold(p, held->object);
+    if (hold == NULL) {
+        begin_hold(p, &key, 1, begun_ns);
+        return;
+    }
+    hold->was_away = true;
+}
+
 SBT_NOINLINE void rec_profile_was_away(struct rec_profile *p) {
     uint64_t was = *p->mark;
     rec_preempt_arm_again(p->mark);
     if (was != 0) /* a sequence of the program's */
         return;
-    uint64_t since = p->seen_ns + (uint64_t)(p->seen_in - p->sample_in) * p->each_ns, now = rec_now_ns();
-    for (uint32_t i = 0; i < p->n_nested; i++) {
-        const struct rec_nested *held = &p->nested[i];
-        __typeof(&p->holds[0]) hold = timed_hold(p, held->object);
-        struct rec_key key = {held->object, held->site, held->op, held->type, false, 0};
-        if (hold != NULL)
-            hold->weight = 1;
-        else
-            begin_hold(p, &key, 1, since < now ? since : now);
-    }
+    uint64_t now = rec_now_ns(), on_ns = (uint64_t)(p->seen_in - p->sample_in) * p->each_ns, off_ns = 0;
+    if (!needs_off_core(p))
+        p->stale = true;
+    else
+        off_ns = off_core(p, now, on_ns);
+    uint64_t most_ns = on_ns < PROFILE_LONG_NS ? on_ns : PROFILE_LONG_NS;
+    for (uint32_t i = 0; i < p->n_nested; i++)
+        hold_was_away(p, &p->nested[i], now - off_ns - most_ns);
     p->seen_ns = now;
     p->seen_in = p->sample_in;
 }
@@ -166,12 +216,12 @@ SBT_NOINLINE uint64_t rec_profile_end_hold(struct rec_profile *p, uintptr_t obje
         if (hold->key.object == object) {
             now = now != 0 ? now : rec_now_ns(); /* mostly another lock is released, within a hold that is timed */
             began_ns = hold->begin_ns;
-            uint64_t ns = now - began_ns;
             if (hold->counts_misses)
                 count_misses(p, &hold->missed, hold->weight);
             hold->key.object = 0;
             struct rec_key key = {object, hold->key.site, hold->key.op, hold->key.type, false, 0};
-            add_hold(p, &key, hold->weight, ns > rec.reading_ns ? ns - rec.reading_ns : 0);
+            uint64_t ns = rec_above_zero(now - began_ns, rec.reading_ns);
+            add_hold(p, &key, hold->was_away ? 1 : hold->weight, ns);
         }
         n += hold->key.object != 0;
     }
