@@ -23,7 +23,7 @@ struct schedule_header {
     uint32_t version, bytes; /* of this header */
     uint64_t seed;           /* of the order; 0: by creation */
     uint32_t process, parent;
-    uint32_t turn_ns;   /* logical time of a turn */
+    uint32_t turn_ns;   /* logical time of a turn that is kept */
     uint32_t is_forked; /* 1: the schedule of a forked child, from the fork on */
 };
 _Static_assert(sizeof(struct schedule_header) == 40, "no holes: part of the format");
@@ -87,8 +87,8 @@ enum schedule_return {
 
 /*
  * Kinds of tokens. Those below 80 begin with a head: if SCHEDULE_NEXT is set in the kind's byte, the thread is that of
- * the head before, a turn later; otherwise follow the thread's number and the logical time since the head before, in
- * ns. The first head is after thread 0, time 0.
+ * the head before, a kept turn later; otherwise follow the thread's number and the logical time since the head before,
+ * in ns. The first head is after thread 0, time 0.
  */
 enum schedule_kind {
     SCHEDULE_CUT = 0,

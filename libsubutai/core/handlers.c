@@ -113,6 +113,7 @@ static bool defer(const siginfo_t *info, ucontext_t *context) {
  */
 static void call(handler_function *function, siginfo_t *info, void *context) {
     struct sbt_waiter *waiter = sbt_self.waiter;
+    uint32_t n_running = sbt_self.handlers_running;
     if (SBT_UNLIKELY(waiter != NULL)) {
         if (!are_held() && sbt_handlers_interrupt != NULL && info->si_signo != CANCELLATION)
             sbt_handlers_interrupt(waiter, info->si_signo);
@@ -120,7 +121,9 @@ static void call(handler_function *function, siginfo_t *info, void *context) {
     }
     if (SBT_UNLIKELY(sbt_handlers_entered != NULL))
         sbt_handlers_entered();
+    __atomic_store_n(&sbt_self.handlers_running, n_running + 1, __ATOMIC_RELAXED); /* other threads compare it */
     function(info->si_signo, info, context);
+    __atomic_store_n(&sbt_self.handlers_running, n_running, __ATOMIC_RELAXED);
     sbt_self.waiter = waiter;
     if (SBT_UNLIKELY(sbt_handlers_returned != NULL))
         sbt_handlers_returned(context);

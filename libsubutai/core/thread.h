@@ -38,6 +38,7 @@ struct sbt_thread {
     uint32_t progress_sure;     /* sbt_progress_surely: what progress was at that time */
     uint32_t n_waits, n_yields; /* that a switch would have made cheaper */
     uint32_t told_round;        /* in which round of telling the caller was counted last (switch/state.h) */
+    uint32_t handlers_running;  /* that have begun and not returned; one that has left by a jump counts on; atomic */
 
     bool of_site;         /* created by a library with sites (core/sites.h) */
     bool has_yielded;     /* it has called sched_yield since its last wait on a futex */

@@ -140,6 +140,13 @@ static void posts_late(int signal) {
     sem_post(&sem);
 }
 
+/* It has made no operation. */
+static void sleeps_then_posts(int signal) {
+    (void)signal;
+    syscall(SYS_nanosleep, &(struct timespec){0, WHILE_US * 1000L}, NULL);
+    sem_post(&sem);
+}
+
 static void computes(void) {
     const clock_t end = clock() + WHILE_US;
     while (clock() < end)
@@ -201,6 +208,10 @@ static void handled(void) {
 
 static void handled_long(void) {
     handle_alarm(computes_then_posts);
+}
+
+static void handled_asleep(void) {
+    handle_alarm(sleeps_then_posts);
 }
 
 static void make_timer(struct sigevent *event) {
@@ -320,6 +331,7 @@ static const struct {
     {"sleep", NULL, NULL, sleep_awhile},
     {"computes", NULL, NULL, computes},
     {"handled_long", NULL, handled_long, NULL},
+    {"handled_asleep", NULL, handled_asleep, NULL},
 };
 
 int main(int argc, char **argv) {

@@ -51,7 +51,7 @@ wait "${pids[child.0]}"
 check "a parent that ends a deadlocked child goes on" is "$? $(cat child.0.out)" "0 done"
 kill_all
 
-still=(alarmed handled handled_long timed notified pause sigwait read shared timedwait sleep)
+still=(alarmed handled handled_long handled_asleep timed notified pause sigwait read shared timedwait sleep)
 for i in "${!ways[@]}"; do
     for scene in "${still[@]}" computes; do
         # shellcheck disable=SC2086

@@ -53,6 +53,7 @@ int stalled_at_clock(void);
 int stalled_after_wait(void);
 int stalled_by_signals(void);
 int stalled_by_lost_wake(void);
+int watched(void);
 int late(void);
 /* ordered_offers.c */
 int served_in_handler(void);

@@ -166,6 +166,32 @@ int stalled_by_lost_wake(void) {
     return 0;
 }
 
+static atomic_int n_sleeps;
+
+static void *watchdog(void *unused) {
+    while (atomic_load(&flag) == 0) {
+        sleep(1);
+        atomic_fetch_add(&n_sleeps, 1);
+        locked_add(1);
+    }
+    return unused;
+}
+
+/* How often does a thread that sleeps a second hold up one that makes 4 million operations? */
+int watched(void) {
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+    pthread_create(&thread, NULL, watchdog, NULL);
+    for (int i = 0; i < 2000000; i++) {
+        pthread_mutex_lock(&own);
+        pthread_mutex_unlock(&own);
+    }
+    printf("%d\n", atomic_load(&n_sleeps));
+    atomic_store(&flag, 1);
+    pthread_join(thread, NULL);
+    return 0;
+}
+
 static void *slow_locker(void *unused) {
     while (atomic_load(&flag) == 0) {
         locked_add(1);

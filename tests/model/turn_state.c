@@ -65,6 +65,7 @@ void state_load(const struct state *s) {
     turn.n_back = s->turn.n_back;
     turn.n_soft = s->turn.n_soft;
     turn.now = s->turn.now;
+    turn.kept_ns = s->turn.kept_ns;
     turn.next_due = s->turn.next_due;
     turn.random = s->turn.random;
     turn.runnable[0] = s->turn.runnable;
@@ -85,6 +86,7 @@ void state_save(struct state *s) {
     s->turn.n_back = turn.n_back;
     s->turn.n_soft = turn.n_soft;
     s->turn.now = turn.now;
+    s->turn.kept_ns = turn.kept_ns;
     s->turn.next_due = turn.next_due;
     s->turn.random = turn.random;
     s->turn.runnable = turn.runnable[0];

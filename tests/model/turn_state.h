@@ -19,7 +19,7 @@
 struct state {
     struct {
         uint32_t holder, n_runnable, n_back, n_soft;
-        uint64_t now, next_due, random, runnable;
+        uint64_t now, kept_ns, next_due, random, runnable;
         uint32_t first[TURN_KEYS], last[TURN_KEYS]; /* their queues */
         struct turn_thread thread[MAX_THREADS];
         uint8_t offer[MAX_THREADS], padding[4];

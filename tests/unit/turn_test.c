@@ -323,6 +323,32 @@ TEST(turn_give_up__over_at_once_if_no_other_thread_is_runnable) {
     free(t);
 }
 
+TEST(turn_keep__counts_a_tenth_of_a_turn_but_where_threads_wait_for_turns) {
+    struct turn *t = with_threads(2, 0);
+    ck_assert(turn_keep(t));
+    ck_assert_uint_eq(t->now, TURN_KEPT_NS);
+    turn_give_up(t, 2);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    uint64_t before = t->now;
+    ck_assert(turn_keep(t));
+    ck_assert_uint_eq(t->now, before + TURN_NS);
+    ck_assert(!turn_keep(t)); /* the section is over with this turn */
+    ck_assert_uint_eq(turn_pass(t), 0);
+    before = t->now;
+    ck_assert(turn_keep(t));
+    ck_assert_uint_eq(t->now, before + TURN_KEPT_NS);
+    turn_block(t, 8, t->now + 100 * TURN_NS, 0, false);
+    turn_soften(t);
+    ck_assert_uint_eq(turn_pass(t), 1);
+    before = t->now;
+    ck_assert(turn_keep(t));
+    ck_assert_uint_eq(t->now, before + TURN_NS);
+    turn_wake(t, 8, 1);
+    ck_assert(turn_keep(t));
+    ck_assert_uint_eq(t->now, before + TURN_NS + TURN_KEPT_NS);
+    free(t);
+}
+
 TEST(turn_soften__a_soft_deadline_comes_with_turns_or_if_no_thread_is_runnable) {
     struct turn *t = with_threads(2, 0);
     turn_block(t, 8, t->now + 3 * TURN_NS, 0, false);

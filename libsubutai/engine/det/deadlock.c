@@ -5,8 +5,9 @@
  *
  * The thread that blocks last looks for this before it sleeps, and again after DET_STALL_NS; if the last one ends, it
  * wakes a blocked thread, to look. What could still let a thread go on is looked at then:
- *  - A kernel thread that the order does not know (of a clone, of io_uring, of the C library's timers), or a signal
- * that the process has asked for (a timer, SIGIO). Then nothing is said, and the thread looks again, ever more seldom.
+ *  - A handler that runs in a blocked thread's place, and has made no operation; a kernel thread that the order does
+ * not know (of a clone, of io_uring, of the C library's timers); or a signal that the process has asked for (a timer,
+ * SIGIO). Then nothing is said, and the thread looks again, ever more seldom.
  *  - A signal that another process sends, if the program has a handler: the line says so.
  * So nothing is ended because of this, unless --deadlock abort says so.
  */
@@ -89,7 +90,7 @@ uint64_t det_stuck_ns(unsigned n_looks) {
 
 /*
  * A blocked thread's, or that of a thread that has ended: a main thread, while others go on. A blocked thread that runs
- * is in a signal handler, which has made no operation yet. The caller runs, and is in none.
+ * is in a signal handler that the library has not called (is_in_handler). The caller runs, and is in none.
  */
 static bool is_known(uint32_t tid, bool is_caller) {
     const struct det_round *r = det_round;
@@ -98,6 +99,22 @@ static bool is_known(uint32_t tid, bool is_caller) {
         if (turn_state_of(&r->turn, i) == TURN_BLOCKED && __atomic_load_n(&r->thread[i].tid, __ATOMIC_RELAXED) == tid)
             return true;
     return state == 'Z';
+}
+
+/*
+ * With the lock. A handler has begun in a blocked thread's place, has made no operation yet, and has not returned: it
+ * may sleep by a system call that the library does not see. A thread that has just blocked may have what it had at its
+ * wait before: then this is looked at again.
+ */
+static bool is_in_handler(const struct det_round *r) {
+    for (uint32_t i = 0; i < r->turn.n_threads; i++) {
+        const uint32_t *handlers = __atomic_load_n(&r->thread[i].handlers, __ATOMIC_RELAXED);
+        if (r->turn.thread[i].state == TURN_BLOCKED && handlers != NULL &&
+            __atomic_load_n(handlers, __ATOMIC_RELAXED) !=
+                __atomic_load_n(&r->thread[i].handlers_before, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
 }
 
 static bool count_unknown(uint32_t tid, void *n) {
@@ -323,7 +340,7 @@ void det_look_for_deadlock(uint64_t logical) {
     sbt_handlers_hold();
     if (!has_other_thread() && (signals = signals_that_come()) != SIGNAL_OF_OWN) {
         sbt_lock_take(&r->lock);
-        if (r->turn.now == logical && is_stuck(r) && r->told_stuck == DET_NOT_STUCK) {
+        if (r->turn.now == logical && is_stuck(r) && !is_in_handler(r) && r->told_stuck == DET_NOT_STUCK) {
             __atomic_store_n(&r->told_stuck, DET_STUCK, __ATOMIC_RELAXED);
             describe();
             tell(signals);

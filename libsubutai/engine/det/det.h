@@ -137,10 +137,14 @@ static inline void det_returned(uint32_t thread, enum schedule_return how) {
         det_schedule_return(thread, how);
 }
 
+/* What logical time is when the holder has kept this turn. */
+static inline uint64_t det_after_kept(const struct turn *t) {
+    return t->now + __atomic_load_n(&t->kept_ns, __ATOMIC_RELAXED);
+}
 /* No other thread is runnable, and no deadline comes with this turn: LBDR's single-threaded section. */
 static inline bool det_is_alone(void) {
     const struct turn *t = &det_round->turn;
-    return __atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && t->now + TURN_NS < t->next_due;
+    return __atomic_load_n(&t->n_runnable, __ATOMIC_RELAXED) == 1 && det_after_kept(t) < t->next_due;
 }
 
 /* The operation is over, and the turn is passed: the fiber that has it now goes before what the caller computes. */
@@ -160,7 +164,7 @@ static inline void det_pass(void) {
     det_self.last_ns = t->now;
     bool keeps = det_is_alone() && !det_self.is_guest && det_self.hint == NULL;
     if (SBT_LIKELY(keeps))
-        __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->now, det_after_kept(t), __ATOMIC_RELAXED);
     else
         det_pass_slow();
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);

@@ -198,7 +198,7 @@ static bool pass_alone(void) {
     if (!det_is_alone())
         return false;
     sbt_lock_take(&r->lock);
-    __atomic_store_n(&r->turn.now, r->turn.now + TURN_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->turn.now, det_after_kept(&r->turn), __ATOMIC_RELAXED);
     __atomic_store_n(&r->turn.holder, det_self.number, __ATOMIC_SEQ_CST);
     sbt_lock_drop(&r->lock);
     det_give(det_self.number);

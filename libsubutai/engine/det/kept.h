@@ -41,7 +41,7 @@ static inline void det_end_kept(enum det_op op, uint32_t number, uint32_t held) 
     r->n_ops++;
     r->hash = schedule_hash_object(schedule_hash_op(r->hash, det_self.number, (enum schedule_op)op), number);
     det_self.last_ns = r->turn.now;
-    __atomic_store_n(&r->turn.now, r->turn.now + TURN_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&r->turn.now, det_after_kept(&r->turn), __ATOMIC_RELAXED);
     __atomic_store_n(&det_self.in_op, 0, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     sbt_self.handlers_held = held;

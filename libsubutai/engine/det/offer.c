@@ -158,7 +158,7 @@ bool det_offer(enum det_op op, void *object, int *result) {
 static void pass(void) {
     struct turn *t = &det_round->turn;
     if (det_is_alone())
-        __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
+        __atomic_store_n(&t->now, det_after_kept(t), __ATOMIC_RELAXED);
     else
         turn_pass(t);
 }

@@ -353,6 +353,9 @@ void det_take_slow(void) {
 }
 
 bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t generation) {
+    struct det_thread *thread = &det_round->thread[number];
+    __atomic_store_n(&thread->handlers_before, sbt_self.handlers_running, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->handlers, &sbt_self.handlers_running, __ATOMIC_RELAXED);
     struct turn_wait w = {
         .number = number, .generation = generation, .wait = wait, .deadline = wait->deadline, .is_blocked = true};
     return take_turn(&w);

@@ -89,10 +89,12 @@ struct det_round {
         uint32_t alias;      /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: none; atomic */
         uint32_t generation; /* of the round in which the creator made this record */
         uint32_t is_new;     /* 1: its creation is under way, and it cannot have the turn; atomic */
-        const uint32_t *in_op; /* the thread's det_self.in_op; NULL: it has not begun; atomic */
-        uint32_t tid;          /* the kernel thread that was created with it; 0: not known; atomic */
-        uint32_t release;      /* enum det_release; atomic */
-        uint64_t released_ns;  /* logical time then; written before `release` */
+        const uint32_t *in_op;    /* the thread's det_self.in_op; NULL: it has not begun; atomic */
+        uint32_t tid;             /* the kernel thread that was created with it; 0: not known; atomic */
+        uint32_t release;         /* enum det_release; atomic */
+        const uint32_t *handlers; /* of its last wait: the thread's sbt_self.handlers_running, */
+        uint32_t handlers_before; /* and what that was when the wait began; both atomic */
+        uint64_t released_ns;     /* logical time then; written before `release` */
         struct det_offer {
             void *object;
             uintptr_t site;

@@ -62,7 +62,7 @@ bool det_schedule_begin(uint64_t seed, bool is_forked, const struct schedule_hin
                                      .seed = seed,
                                      .process = (uint32_t)sbt_syscall0(SYS_getpid),
                                      .parent = (uint32_t)sbt_syscall0(SYS_getppid),
-                                     .turn_ns = TURN_NS,
+                                     .turn_ns = TURN_KEPT_NS,
                                      .is_forked = is_forked};
     if (the_log == NULL)
         return false;
@@ -83,7 +83,7 @@ bool det_schedule_begin(uint64_t seed, bool is_forked, const struct schedule_hin
 static uint8_t *put_head(uint8_t *at, unsigned kind, uint32_t thread) {
     uint64_t now = __atomic_load_n(&det_round->turn.now, __ATOMIC_RELAXED);
     uint64_t passed = now > the_log->last_ns ? now - the_log->last_ns : 0;
-    if (thread == the_log->last_thread && passed == TURN_NS) {
+    if (thread == the_log->last_thread && passed == TURN_KEPT_NS) {
         *at++ = (uint8_t)(kind | SCHEDULE_NEXT);
     } else {
         *at++ = (uint8_t)kind;

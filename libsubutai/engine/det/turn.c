@@ -37,6 +37,7 @@ static void clear_runnable(struct turn *t, uint32_t i, enum turn_state state) {
 void turn_begin(struct turn *t, uint64_t seed) {
     t->random = seed;
     t->next_due = TURN_NEVER;
+    t->kept_ns = TURN_KEPT_NS;
     t->holder = turn_create(t);
 }
 
@@ -55,8 +56,15 @@ void turn_end(struct turn *t) {
     clear_runnable(t, t->holder, TURN_ENDED);
 }
 
+/* A thread that goes on alone reads it without what serializes the calls. */
+static void set_n_soft(struct turn *t, uint32_t n) {
+    t->n_soft = n;
+    __atomic_store_n(&t->kept_ns, n == 0 ? TURN_KEPT_NS : TURN_NS, __ATOMIC_RELAXED);
+}
+
 static void clear_soft(struct turn *t, uint32_t i) {
-    t->n_soft -= t->thread[i].is_soft;
+    if (t->thread[i].is_soft)
+        set_n_soft(t, t->n_soft - 1);
     t->thread[i].is_soft = false;
 }
 
@@ -188,9 +196,9 @@ uint32_t turn_pass(struct turn *t) {
 }
 
 bool turn_keep(struct turn *t) {
-    if (t->now + TURN_NS >= t->next_due)
+    if (t->now + t->kept_ns >= t->next_due)
         return false;
-    __atomic_store_n(&t->now, t->now + TURN_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->now, t->now + t->kept_ns, __ATOMIC_RELAXED);
     return true;
 }
 
@@ -254,7 +262,7 @@ void turn_block(struct turn *t, uintptr_t key, uint64_t deadline, uint8_t tag, b
 
 void turn_soften(struct turn *t) {
     t->thread[t->holder].is_soft = true;
-    t->n_soft++;
+    set_n_soft(t, t->n_soft + 1);
 }
 
 void turn_give_up(struct turn *t, uint64_t turns) {
@@ -262,7 +270,7 @@ void turn_give_up(struct turn *t, uint64_t turns) {
     uint64_t end = t->now + (turns + 1) * TURN_NS; /* the holder's own turn is over first */
     t->thread[i] = (struct turn_thread){.deadline = end, .is_soft = true};
     clear_runnable(t, i, TURN_SECTION);
-    t->n_soft++;
+    set_n_soft(t, t->n_soft + 1);
     if (end < t->next_due)
         t->next_due = end;
 }

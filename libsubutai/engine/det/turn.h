@@ -8,9 +8,11 @@
  * in a first-in first-out queue by its key. The next thread depends on the operations so far and on the seed alone,
  * unless a thread was outside: when it returns is not decided here.
  *
- * Logical time counts TURN_NS for each pass of the turn. A blocked thread may have a deadline in it. If no thread is
- * runnable, time jumps to the earliest deadline, but for those of absent threads; but only if the caller has said of
- * that thread that its time is over for the outside too (turn_overdue).
+ * Logical time counts TURN_NS for each pass of the turn. A turn that a thread keeps counts TURN_KEPT_NS, about what it
+ * takes: at TURN_NS a thread that goes on alone would run ahead of the outside's time, and sleep it off at each
+ * deadline of another one. But where threads wait for turns, it counts as any other. A blocked thread may have a
+ * deadline in it. If no thread is runnable, time jumps to the earliest deadline, but for those of absent threads; but
+ * only if the caller has said of that thread that its time is over for the outside too (turn_overdue).
  *
  * A thread may give the turn up for a number of turns (LBDR's synchronization-free section): it computes, and is passed
  * over until so many turns of others are over. Such a thread, and a blocked one with a soft deadline, wait for turns
@@ -36,6 +38,7 @@
 #include <stdint.h>
 
 #define TURN_NS 1000
+#define TURN_KEPT_NS 100
 #define TURN_THREADS 16384 /* at most */
 #define TURN_QUEUES 256
 #define TURN_NO_THREAD UINT32_MAX
@@ -76,6 +79,7 @@ struct turn {
     uint32_t n_back;     /* threads that are back */
     uint32_t n_soft;     /* threads with a soft deadline */
     uint64_t now;        /* logical ns */
+    uint64_t kept_ns;    /* what a kept turn counts: TURN_KEPT_NS, or TURN_NS if n_soft is not 0 */
     uint64_t next_due;   /* no deadline is earlier */
     uint64_t random;     /* state of the generator; 0: no seed */
     uint32_t n_threads;  /* numbers from here on have never been used */
