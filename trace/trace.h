@@ -198,8 +198,8 @@ int sbt_trace_next(struct sbt_trace_cursor *cursor, struct sbt_trace_event *even
  *
  * A hold lasts from the acquisition to the unlock, or to the wait for a condition. Not all are timed: of a lock that is
  * taken often, one in up to info.hold_one_in, at random. Each timed hold stands for all since the one before. But where
- * the kernel tells that a thread was off its core, each such hold stands for itself alone. So held_ns / n_held is the mean hold, and that times the number of acquisitions the time in critical
- * sections.
+ * the kernel tells that a thread was off its core, each such hold stands for itself alone. So held_ns / n_held is the
+ * mean hold, and that times the number of acquisitions the time in critical sections.
  */
 enum { SBT_TRACE_N_HOLD_BUCKETS = 32 };
 struct sbt_trace_tally {

@@ -30,10 +30,10 @@ run timeout -s KILL "$(stretched 60)" taskset -c "$(allowed_cpu)" "$SUBUTAI" run
 check "yielders-beside, one core: by switching" matches "$err" 'waiting by switching'
 check "yielders-beside, one core: the other process gets few slices" is "$status" 0
 
-# Where a thread lets others run only by yielding. The time limit has to, too. Long turns take 0.2 s, and 20 s if the yield gate
+# Where a thread lets others run only by yielding, or by waiting. The time limit has to, too. Long turns take 0.2 s, and 20 s if the yield gate
 # is closed for them.
 cpu=$(allowed_cpu)
-for scene in main-gets-even-turns main-gets-odd-turns main-gets-long-turns; do
+for scene in main-gets-even-turns main-gets-odd-turns main-gets-waits main-gets-long-turns; do
     if ! chrt -f 2 taskset -c "$cpu" true 2>"$scratch/chrt"; then
         skip "$scene, SCHED_FIFO on one core" "not permitted: $(cat "$scratch/chrt")"
         continue

@@ -349,6 +349,33 @@ static void main_gets_odd_turns(void) {
     main_gets_a_turn(true);
 }
 
+/*
+ * ---- the same, while two fibers hand a turn to each other and never yield: natively the kernel gives main its turn at
+ * each wait ----
+ */
+static void *hand_turns_on(void *number) {
+    int own = (int)(long)number;
+    OK(pthread_mutex_lock(&turn_mutex));
+    while (!turns_over) {
+        turns += turns % 2 == own;
+        OK(pthread_cond_signal(&turn_cond));
+        while (turns % 2 != own && !turns_over)
+            OK(pthread_cond_wait(&turn_cond, &turn_mutex));
+    }
+    OK(pthread_cond_signal(&turn_cond));
+    OK(pthread_mutex_unlock(&turn_mutex));
+    return NULL;
+}
+
+static void main_gets_waits(void) {
+    pthread_t first = thread_start(hand_turns_on, (void *)0L), second = thread_start(hand_turns_on, (void *)1L);
+    sleep_ms(50);
+    turns_over = true;
+    thread_join(first);
+    thread_join(second);
+    printf("%d turns\n", turns);
+}
+
 /* ---- main computes for a millisecond at a time, on the core of fibers that yield until it is done: a yield is a whole
  * turn ---- */
 #define STEPS 100
@@ -468,6 +495,7 @@ int main(int argc, char **argv) {
         {"notified-by-number", notified_by_number},
         {"main-gets-even-turns", main_gets_even_turns},
         {"main-gets-odd-turns", main_gets_odd_turns},
+        {"main-gets-waits", main_gets_waits},
         {"main-gets-long-turns", main_gets_long_turns},
         {NULL, NULL},
     };
