@@ -6,7 +6,7 @@ int unlock_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     uint8_t old;
     switch ((enum step)me->step) {
-    /* direct_mutex_unlock: load */
+    /* direct_mutex_unlock: load, or an exchange in vain; one that succeeds is this and the fetch_sub, with nothing between */
     case UNLOCK:
         if (s->holder != t)
             wrong = "an unlock by another thread";
@@ -30,7 +30,7 @@ int unlock_step(struct state *s, int t, int way) {
         }
         me->step = (me->seen & (QUEUED | WOKEN)) == QUEUED ? SLEEPER_BUCKET : UNLOCK_SUB;
         return 1;
-    /* direct_mutex_unlock, unlock_slow, unlock_to_active: fetch_sub */
+    /* unlock_after_look, unlock_otherwise, unlock_slow, unlock_to_active: fetch_sub */
     case UNLOCK_SUB:
         old = s->word;
         s->word &= (uint8_t)~LOCKED;

@@ -37,6 +37,9 @@ static inline bool direct_policy_looks_at_clock(uint32_t passed_over) {
     return passed_over % DIRECT_LOOK_AT_CLOCK_EVERY == DIRECT_LOOK_AT_CLOCK_EVERY - 1;
 }
 
+/* After an unlock that found other bits, so many that found none look before they free the mutex. */
+#define DIRECT_UNLOCK_LOOKS 16
+
 /* May a core be idle while a notified waiter has none? Not with one CPU. A fiber is put where it will soon be run. */
 static inline bool direct_policy_cores_may_idle(uint32_t n_cpus, bool is_fiber) {
     return n_cpus > 1 && !is_fiber;

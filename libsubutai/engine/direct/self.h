@@ -18,6 +18,7 @@ struct direct_self {
     uint32_t trylock_fails;   /* of `trylock_last`, in a row */
     uint32_t spun_inner;      /* unlocks of others while it holds `spun_outer` */
     uint16_t signalled_after; /* so many switches, by `signalled_by` */
+    uint16_t unlock_looks;    /* unlocks that look first (mutex.c) */
 };
 
 extern _Thread_local struct direct_self direct_self __attribute__((tls_model("initial-exec")));
