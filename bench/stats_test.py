@@ -45,9 +45,10 @@ class Stats(unittest.TestCase):
         return "file.json"
 
     def test_markdown(self):
-        rows = ["bench\tthreads\tengine\tbounds\tmedian\tmin\tmax\twithin", "barrier\t2\tdirect\t1\t3.00\t2.50\t4.00\tyes",
-                "barrier\t2\tni\t1\t-\t-\t-\t-", "barrier\t16\tdirect\t1\t5.00\t5.00\t6.00\tyes"]
-        self.assertEqual(run("markdown", stdin="\n".join(rows) + "\n")[1].splitlines(), [
+        rows = [["bench", "threads", "engine", "bounds", "median", "min", "max", "within"],
+                ["barrier", "2", "direct", "1", "3.00", "2.50", "4.00", "yes"], ["barrier", "2", "ni", "1", "-", "-", "-", "-"],
+                ["barrier", "16", "direct", "1", "5.00", "5.00", "6.00", "yes"]]
+        self.assertEqual(run("markdown", stdin="".join("\t".join(row) + "\n" for row in rows))[1].splitlines(), [
             "| bench | threads | `direct` | `ni` |", "| --- | --- | --- | --- |", "| barrier | 2 | 3.00 (2.50 to 4.00) | - |",
             "| barrier | 16 | 5.00 (5.00 to 6.00) | - |"])
 

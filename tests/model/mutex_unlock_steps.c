@@ -6,7 +6,8 @@ int unlock_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     uint8_t old;
     switch ((enum step)me->step) {
-    /* direct_mutex_unlock: load, or an exchange in vain; one that succeeds is this and the fetch_sub, with nothing between */
+    /* direct_mutex_unlock: load, or an exchange in vain; one that succeeds is this and the fetch_sub, with nothing
+     * between */
     case UNLOCK:
         if (s->holder != t)
             wrong = "an unlock by another thread";
