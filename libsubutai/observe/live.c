@@ -144,7 +144,7 @@ static struct trace_live_header *begin_file(int fd) {
 
 void rec_live_begin(const char *trace, uint64_t first_block_sum) {
     size_t n = strlen(trace);
-    if (n + sizeof TRACE_LIVE_ENDING > sizeof live.own.wanted || !abi_outside_is_seen())
+    if (n + sizeof TRACE_LIVE_ENDING > sizeof live.own.wanted || abi_outside_is_restricted())
         return;
     memcpy(live.own.wanted, trace, n);
     memcpy(live.own.wanted + n, TRACE_LIVE_ENDING, sizeof TRACE_LIVE_ENDING);
@@ -184,7 +184,7 @@ static int descriptor(void) {
 /* Room for so many bytes in the file; 0: there is none. The caller has blocked signals. */
 static uint64_t take(int *fd, size_t n_bytes) {
     struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
-    if (header == NULL || !abi_outside_is_seen() || (*fd = descriptor()) < 0)
+    if (header == NULL || abi_outside_is_restricted() || (*fd = descriptor()) < 0)
         return 0;
     uint64_t offset = __atomic_fetch_add(&header->end, rounded(n_bytes), __ATOMIC_RELAXED);
     return offset < TRACE_LIVE_MOST && allocate(*fd, offset, rounded(n_bytes)) ? offset : 0;
