@@ -14,7 +14,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -46,6 +45,7 @@ static bool walk(struct completion *c) {
         memcmp(preamble.magic, (const char[])TRACE_MAGIC, sizeof preamble.magic) != 0 ||
         preamble.version != TRACE_VERSION)
         return false;
+    c->rest.has_tallies = (preamble.flags & TRACE_PROFILE) != 0;
     uint64_t size = (uint64_t)st.st_size, offset = sizeof preamble;
     if (c->rest.header.added_at != 0 && c->rest.header.added_at < size)
         size = c->rest.header.added_at;
@@ -109,10 +109,9 @@ static bool open_live(struct completion *c, uint32_t just_ended) {
     unsigned patience_us = just_ended == c->rest.header.process_id ? PATIENCE_US : 0;
     if (!take_lock(c->live_fd, LIVE_LOCK_PROCESS, patience_us) || is_alive(&c->rest.header))
         return false;
+    c->rest.live_fd = c->live_fd;
     c->rest.live_size = (uint64_t)st.st_size;
-    void *map = mmap(NULL, c->rest.live_size, PROT_READ, MAP_PRIVATE, c->live_fd, 0);
-    c->rest.live = map != MAP_FAILED ? map : NULL;
-    return c->rest.live != NULL;
+    return c->rest.live_size <= 2 * TRACE_LIVE_MOST;
 }
 
 static bool write_header(const struct completion *c) {
@@ -207,8 +206,6 @@ void sbt_trace_complete(const char *path, uint32_t just_ended) {
             unlink(live_path);
         close(c.live_fd);
     }
-    if (c.rest.live != NULL)
-        munmap((void *)(uintptr_t)c.rest.live, c.rest.live_size);
     if (c.fd >= 0)
         close(c.fd);
     free(c.rest.n_written[0]);

@@ -77,6 +77,7 @@ _Static_assert(sizeof(struct trace_live_header) <= 4096, "a page");
  * The book of a thread of a profile. Its tables are in the file, too. Each store that changes a count, or where a table
  * is, leaves all that a reader needs: the thread may be killed behind any.
  */
+enum { LIVE_LOG_MOST = 12 }; /* the binary logarithm of a table's places, at most */
 struct trace_live_table {
     uint64_t at;      /* its place in the file, a multiple of 64, plus the binary logarithm of its places; 0: none */
     uint64_t address; /* where the process has it mapped */

@@ -8,19 +8,21 @@
  * block then that is in the file if the file has one more block of the thread than the encoder says.
  *
  * The records are not believed. A stranger may have sent them, or a machine that lost its power has not written all of
- * them: each block is read before it is added, and one that cannot be read is lost.
+ * them: each block is read before it is added, and one that cannot be read is lost. A stranger may still change them:
+ * each is copied, and the copy is looked at.
  */
 #include "rest.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "encode.h"
 #include "read.h"
 
-enum { MOST_THREADS = 1 << 24 };
+enum { MOST_THREADS = 1 << 24, MOST_RECORD = 1 << 20, AREA_ALIGNED = 4096 };
 
 struct record {
-    const struct trace_rest *r;
+    struct trace_rest *r; /* NULL: before the first */
     const uint8_t *at;
     struct trace_encoder encoder;
 };
@@ -47,8 +49,8 @@ static uint64_t above_zero(uint64_t a, uint64_t b) {
 
 bool trace_rest_fits(const struct trace_live_header *h) {
     if (memcmp(h->magic, TRACE_LIVE_MAGIC, sizeof h->magic) != 0 || h->event_bytes != sizeof(struct sbt_trace_event) ||
-        h->encoder_bytes != sizeof(struct trace_encoder) || h->header_bytes < sizeof *h || h->record_bytes == 0 ||
-        h->n_batch > 1024 || h->book_bytes != sizeof(struct trace_live_book) ||
+        h->encoder_bytes != sizeof(struct trace_encoder) || h->header_bytes < sizeof *h ||
+        h->record_bytes > MOST_RECORD || h->n_batch > 1024 || h->book_bytes != sizeof(struct trace_live_book) ||
         h->entry_bytes != sizeof(struct trace_live_entry) || h->held_bytes != sizeof(struct trace_live_held) ||
         h->order_bytes != sizeof(struct trace_live_order))
         return false;
@@ -62,18 +64,30 @@ bool trace_rest_fits(const struct trace_live_header *h) {
     return true;
 }
 
-const void *trace_rest_at(const struct trace_rest *r, uint64_t at, uint64_t n_bytes) {
-    bool is_there = at >= r->header.header_bytes && at <= r->live_size && n_bytes <= r->live_size - at;
-    return is_there && at % 8 == 0 ? r->live + at : NULL;
+bool trace_rest_read(const struct trace_rest *r, uint64_t at, void *to, size_t n_bytes) {
+    return at >= r->header.header_bytes && at <= INT64_MAX && at % 8 == 0 &&
+           pread(r->live_fd, to, n_bytes, (off_t)at) == (ssize_t)n_bytes;
 }
 
-/* The next record; false: there is none. `left`: at most so many follow, because a damaged file may have a ring. */
-static bool next_record(const struct trace_rest *r, struct record *t, uint64_t *left) {
-    uint64_t at = t->at != NULL ? long_of(t, LIVE_NEXT) : r->header.first;
+static uint64_t n_words(const struct trace_rest *r) {
+    return r->live_size / AREA_ALIGNED / 64 + 1;
+}
+
+static void begin_records(struct trace_rest *r, struct record *t) {
+    *t = (struct record){.r = NULL};
+    memset(r->seen, 0, n_words(r) * sizeof r->seen[0]);
+}
+
+/* The next record; false: there is none. A damaged file may have a ring of them: none comes twice. */
+static bool next_record(struct trace_rest *r, struct record *t) {
+    uint64_t at = t->r != NULL ? long_of(t, LIVE_NEXT) : r->header.first, area = at / AREA_ALIGNED;
     t->r = r;
-    t->at = *left > 0 ? trace_rest_at(r, at, r->header.record_bytes) : NULL;
-    *left -= *left > 0;
-    return t->at != NULL;
+    t->at = r->record;
+    if (at >= r->live_size || at % AREA_ALIGNED != 0 || (r->seen[area / 64] >> area % 64 & 1) != 0 ||
+        !trace_rest_read(r, at, r->record, r->header.record_bytes))
+        return false;
+    r->seen[area / 64] |= UINT64_C(1) << area % 64;
+    return true;
 }
 
 static bool read_record(const struct trace_rest *r, struct record *t) {
@@ -280,14 +294,10 @@ static bool add_record(struct trace_rest *r, struct record *t) {
     return put_block(r, e);
 }
 
-static uint64_t n_possible(const struct trace_rest *r) {
-    return r->live_size / r->header.record_bytes;
-}
-
 /* If it is not known when the process ended it was when its threads did their last. */
 static void find_end(struct trace_rest *r) {
-    struct record t = {.at = NULL};
-    for (uint64_t left = n_possible(r); next_record(r, &t, &left);)
+    struct record t;
+    for (begin_records(r, &t); next_record(r, &t);)
         if (read_record(r, &t) && long_of(&t, LIVE_END_NS) > r->until_ns)
             r->until_ns = long_of(&t, LIVE_END_NS);
 }
@@ -307,18 +317,26 @@ static bool put_end(struct trace_rest *r, bool known) {
     return trace_rest_put(r, &header, sizeof header) && trace_rest_put(r, definitions, (size_t)(at - definitions));
 }
 
-bool trace_rest_gather(struct trace_rest *r) {
-    struct record t = {.at = NULL};
+static bool gather(struct trace_rest *r) {
+    struct record t;
     bool known = r->until_ns != 0;
     if (!known)
         find_end(r);
-    for (uint64_t left = n_possible(r); next_record(r, &t, &left);)
+    for (begin_records(r, &t); next_record(r, &t);)
         if (read_record(r, &t) && !add_record(r, &t))
             return false;
     /* behind the records, which define the numbers of what was counted */
-    t.at = NULL;
-    for (uint64_t left = n_possible(r); next_record(r, &t, &left);)
+    for (begin_records(r, &t); r->has_tallies && next_record(r, &t);)
         if (read_record(r, &t) && !trace_rest_add_book(r, t.encoder.thread, long_of(&t, LIVE_BOOK)))
             return false;
     return put_end(r, known);
+}
+
+bool trace_rest_gather(struct trace_rest *r) {
+    r->record = malloc(r->header.record_bytes);
+    r->seen = malloc(n_words(r) * sizeof r->seen[0]);
+    bool gathered = r->record != NULL && r->seen != NULL && gather(r);
+    free(r->record);
+    free(r->seen);
+    return gathered;
 }

@@ -9,8 +9,11 @@
 
 struct trace_rest {
     struct trace_live_header header; /* of FILE.live, as the two below */
-    const uint8_t *live;
+    int live_fd;
     uint64_t live_size;
+    bool has_tallies;       /* FILE is a profile */
+    uint8_t *record;        /* rest.c: the record that is read; */
+    uint64_t *seen;         /* a bit for each area that was one */
     uint64_t size;          /* of FILE, without what is to be added */
     uint32_t *n_written[2]; /* by thread: its blocks of events, and of tallies, in FILE and in `bytes` */
     uint32_t n_threads;
@@ -25,8 +28,8 @@ struct trace_rest {
 bool trace_rest_fits(const struct trace_live_header *header);
 /* A block of FILE is no news. False: there is no memory, or no sense in it. */
 bool trace_rest_count(struct trace_rest *r, const struct trace_block *header);
-/* What is there in FILE.live, for so many bytes; NULL: it has nothing there. */
-const void *trace_rest_at(const struct trace_rest *r, uint64_t at, uint64_t n_bytes);
+/* Read so many bytes from there in FILE.live. False: it has not so many there. */
+bool trace_rest_read(const struct trace_rest *r, uint64_t at, void *to, size_t n_bytes);
 /* Append to `bytes`. False: there is no memory. */
 bool trace_rest_put(struct trace_rest *r, const void *from, size_t n);
 /* rest_tally.c: what the thread had counted, by its book there. The thread's record has been added. False: there is no

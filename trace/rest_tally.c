@@ -8,6 +8,8 @@
  *
  * As in rest.c, nothing is believed. What cannot be is left out, and a block of which one tally cannot be read is lost.
  */
+#include <stdlib.h>
+
 #include "read.h"
 #include "rest.h"
 
@@ -18,20 +20,21 @@ struct book {
 };
 
 struct table {
-    const uint8_t *at;
+    uint8_t *at; /* a copy, as of records in rest.c */
     uint64_t address;
     uint32_t n_places;
 };
 
-enum { LOG_MOST = 20 };
-
-static struct table table_of(const struct book *b, const struct trace_live_table *told, size_t place_bytes) {
-    struct table table = {.address = told->address};
+/* Without places if there is no such table. False: there is no memory. */
+static bool read_table(const struct book *b, const struct trace_live_table *told, size_t place_bytes,
+                       struct table *table) {
     unsigned log_places = told->at % 64;
-    if (log_places <= LOG_MOST)
-        table.at = trace_rest_at(b->r, told->at - log_places, ((uint64_t)1 << log_places) * place_bytes);
-    table.n_places = table.at != NULL ? 1u << log_places : 0;
-    return table;
+    size_t n_bytes = place_bytes << (log_places <= LIVE_LOG_MOST ? log_places : 0);
+    *table = (struct table){.address = told->address, .at = malloc(n_bytes)};
+    if (table->at != NULL && log_places <= LIVE_LOG_MOST &&
+        trace_rest_read(b->r, told->at - log_places, table->at, n_bytes))
+        table->n_places = 1u << log_places;
+    return table->at != NULL;
 }
 
 /* By the reader itself, as the only block of a trace. */
@@ -133,16 +136,15 @@ static bool is_seen(const struct table *table, uint32_t place) {
     return false;
 }
 
-static bool add_entries(struct book *b, const struct trace_live_table *told) {
-    struct table table = table_of(b, told, sizeof(struct trace_live_entry) + sizeof(struct trace_live_held));
-    const struct trace_live_entry *entries = (const void *)table.at;
-    const struct trace_live_held *held = (const void *)(entries + table.n_places);
-    for (uint32_t i = 0; i < table.n_places; i++) {
+static bool put_entries(struct book *b, const struct table *table) {
+    const struct trace_live_entry *entries = (const void *)table->at;
+    const struct trace_live_held *held = (const void *)(entries + table->n_places);
+    for (uint32_t i = 0; i < table->n_places; i++) {
         struct trace_live_entry e = entries[i];
         struct trace_live_held h = held[i];
-        if (e.site == 0 || is_seen(&table, i))
+        if (e.site == 0 || is_seen(table, i))
             continue;
-        if (b->was_put && table.address + i * sizeof e + offsetof(struct trace_live_entry, n) == b->is.putting) {
+        if (b->was_put && table->address + i * sizeof e + offsetof(struct trace_live_entry, n) == b->is.putting) {
             e.n = 0;
             h.n_timed = 0;
         }
@@ -150,6 +152,14 @@ static bool add_entries(struct book *b, const struct trace_live_table *told) {
             return false;
     }
     return true;
+}
+
+static bool add_entries(struct book *b, const struct trace_live_table *told) {
+    struct table table;
+    bool added = read_table(b, told, sizeof(struct trace_live_entry) + sizeof(struct trace_live_held), &table) &&
+                 put_entries(b, &table);
+    free(table.at);
+    return added;
 }
 
 static bool put_order(struct book *b, const struct trace_live_order *o) {
@@ -175,12 +185,11 @@ static bool put_order(struct book *b, const struct trace_live_order *o) {
     return true;
 }
 
-static bool add_orders(struct book *b) {
-    struct table table = table_of(b, &b->is.orders, sizeof(struct trace_live_order));
-    const struct trace_live_order *orders = (const void *)table.at;
-    for (uint32_t i = 0; i < table.n_places; i++) {
+static bool put_orders(struct book *b, const struct table *table) {
+    const struct trace_live_order *orders = (const void *)table->at;
+    for (uint32_t i = 0; i < table->n_places; i++) {
         struct trace_live_order o = orders[i];
-        if (b->was_put && table.address + i * sizeof o + offsetof(struct trace_live_order, n) == b->is.putting)
+        if (b->was_put && table->address + i * sizeof o + offsetof(struct trace_live_order, n) == b->is.putting)
             o.n = 0;
         if (o.held != 0 && !put_order(b, &o))
             return false;
@@ -188,14 +197,18 @@ static bool add_orders(struct book *b) {
     return true;
 }
 
+static bool add_orders(struct book *b) {
+    struct table table;
+    bool added = read_table(b, &b->is.orders, sizeof(struct trace_live_order), &table) && put_orders(b, &table);
+    free(table.at);
+    return added;
+}
+
 bool trace_rest_add_book(struct trace_rest *r, uint32_t thread, uint64_t at) {
     struct book b = {.r = r};
     struct trace_tally_encoder *e = &b.is.encoder;
-    const void *there = at != 0 ? trace_rest_at(r, at, sizeof b.is) : NULL;
-    if (there == NULL)
-        return true;
-    memcpy(&b.is, there, sizeof b.is);
-    if (e->thread != thread || e->n_bytes > sizeof e->bytes || e->n_tallies > e->n_bytes / TRACE_MIN_TALLY ||
+    if (at == 0 || !trace_rest_read(r, at, &b.is, sizeof b.is) || e->thread != thread || thread >= r->n_threads ||
+        e->n_bytes > sizeof e->bytes || e->n_tallies > e->n_bytes / TRACE_MIN_TALLY ||
         (e->n_tallies == 0) != (e->n_bytes == 0))
         return true;
     b.was_put = b.is.putting != 0 && e->n_tallies != b.is.put_behind;

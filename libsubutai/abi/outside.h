@@ -7,6 +7,7 @@
 #define SBT_ABI_OUTSIDE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -57,6 +58,11 @@ static inline void abi_outside_restrict(bool restricts, long number, const long 
 
 static inline bool abi_outside_is_seen(void) {
     return __atomic_load_n(&abi_outside_unseen, __ATOMIC_RELAXED) == 0;
+}
+
+/* Is there a reason for good? Constructors of other libraries may ask this before there is an observer. */
+static inline bool abi_outside_is_restricted(void) {
+    return __atomic_load_n(&abi_outside_unseen, __ATOMIC_RELAXED) > (abi_outside_observer == NULL);
 }
 
 #endif

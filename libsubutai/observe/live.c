@@ -62,6 +62,8 @@ _Static_assert(sizeof(((struct rec_thread *)0)->outside) == 8 && sizeof(((struct
 /* The last room on a disk is the program's and the trace's. A file system without a limit says that it has 0 blocks. */
 #define LEAST_FREE (UINT64_C(16) << 20)
 
+/* Of the file. In memory an area has the pages of the kernel, which may be smaller: what lies behind them is another's.
+ */
 static size_t rounded(size_t n_bytes) {
     return (n_bytes + SBT_PAGE_MAX - 1) / SBT_PAGE_MAX * SBT_PAGE_MAX;
 }
@@ -142,7 +144,7 @@ static struct trace_live_header *begin_file(int fd) {
 
 void rec_live_begin(const char *trace, uint64_t first_block_sum) {
     size_t n = strlen(trace);
-    if (n + sizeof TRACE_LIVE_ENDING > sizeof live.own.wanted || !abi_outside_is_seen())
+    if (n + sizeof TRACE_LIVE_ENDING > sizeof live.own.wanted || abi_outside_is_restricted())
         return;
     memcpy(live.own.wanted, trace, n);
     memcpy(live.own.wanted + n, TRACE_LIVE_ENDING, sizeof TRACE_LIVE_ENDING);
@@ -182,7 +184,7 @@ static int descriptor(void) {
 /* Room for so many bytes in the file; 0: there is none. The caller has blocked signals. */
 static uint64_t take(int *fd, size_t n_bytes) {
     struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
-    if (header == NULL || !abi_outside_is_seen() || (*fd = descriptor()) < 0)
+    if (header == NULL || abi_outside_is_restricted() || (*fd = descriptor()) < 0)
         return 0;
     uint64_t offset = __atomic_fetch_add(&header->end, rounded(n_bytes), __ATOMIC_RELAXED);
     return offset < TRACE_LIVE_MOST && allocate(*fd, offset, rounded(n_bytes)) ? offset : 0;
@@ -191,7 +193,7 @@ static uint64_t take(int *fd, size_t n_bytes) {
 void *rec_live_area(size_t n_bytes, uint64_t *offset) {
     int fd = -1;
     uint64_t signals = sbt_signals_block(), at = take(&fd, n_bytes);
-    void *area = at != 0 ? map(NULL, fd, at, rounded(n_bytes)) : NULL;
+    void *area = at != 0 ? map(NULL, fd, at, n_bytes) : NULL;
     *offset = area != NULL ? at : 0;
     sbt_signals_restore(signals);
     return area;
@@ -204,7 +206,7 @@ uint64_t rec_live_move(void *area, size_t n_bytes) {
     long n = at != 0 ? sbt_syscall6(SYS_pwrite64, fd, (long)area, (long)n_bytes, (long)at, 0, 0) : 0;
     if (n == -EFBIG)
         sbt_own_file_take_limit();
-    if (n != (long)n_bytes || map(area, fd, at, rounded(n_bytes)) == NULL)
+    if (n != (long)n_bytes || map(area, fd, at, n_bytes) == NULL)
         at = 0;
     sbt_signals_restore(signals);
     return at;
@@ -258,8 +260,8 @@ void rec_live_give(uid_t user) {
 }
 
 static bool put_in_place(void *copy, void *area, size_t n_bytes) {
-    return sbt_syscall6(SYS_mremap, (long)copy, (long)rounded(n_bytes), (long)rounded(n_bytes),
-                        MREMAP_MAYMOVE | MREMAP_FIXED, (long)area, 0) == (long)area;
+    return sbt_syscall6(SYS_mremap, (long)copy, (long)n_bytes, (long)n_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, (long)area,
+                        0) == (long)area;
 }
 
 bool rec_live_take_home(void *area, size_t n_bytes) {

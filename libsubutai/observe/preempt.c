@@ -63,7 +63,7 @@ static volatile uint64_t *place(void) {
 }
 
 void rec_preempt_start(void) {
-    if (sbt_switch_wanted || !find_area()) /* a switched thread has several areas */
+    if (sbt_switch_insisted || !find_area()) /* a switched thread has several areas; others that are recorded stay */
         return;
     volatile uint64_t *mine = place();
     if (mine == &rec_preempt_nowhere)

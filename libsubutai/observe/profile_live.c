@@ -21,7 +21,8 @@ enum {
     TABLES_AT = (sizeof(struct trace_live_book) + 63) / 64 * 64,
     BOOK_BYTES = TABLES_AT + 2 * TABLE_BYTES
 };
-_Static_assert(1 << LOG_MIN == PROFILE_MIN_ENTRIES && 1 << LOG_ORDERS == PROFILE_N_ORDERS && TABLE_BYTES % 64 == 0,
+_Static_assert(1 << LOG_MIN == PROFILE_MIN_ENTRIES && 1 << LOG_ORDERS == PROFILE_N_ORDERS && TABLE_BYTES % 64 == 0 &&
+                   PROFILE_MAX_ENTRIES <= 1 << LIVE_LOG_MOST && PROFILE_N_ORDERS <= 1 << LIVE_LOG_MOST,
                "trace_live_table");
 
 #define SAME(ours, theirs, field) (offsetof(struct ours, field) == offsetof(struct theirs, field))

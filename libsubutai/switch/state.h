@@ -114,9 +114,6 @@ static inline uint32_t sbt_switch_n_carriers(const struct sbt_switch_state *s) {
     return __atomic_load_n(&s->n_carriers, __ATOMIC_ACQUIRE);
 }
 
-/* --wait=switch!: the program is switched even if something in it may not bear that. Set once at start-up. */
-extern bool sbt_switch_insisted;
-
 /* How --wait wants switching. Set once at start-up. */
 extern enum sbt_switch_want sbt_switch_how;
 

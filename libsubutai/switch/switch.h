@@ -47,6 +47,10 @@ uint32_t sbt_switch_running_load(void);
 /* The option --wait allows switching. Set once at start-up. */
 extern bool sbt_switch_wanted;
 
+/* --wait=switch!: the program is switched even if something in it may not bear that, or is recorded. Set as the above.
+ */
+extern bool sbt_switch_insisted;
+
 /* The user has asked for what only switched threads do: where they are not switched that is said. Set as the above. */
 extern bool sbt_switch_is_needed;
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # A program that is killed: its trace has what its threads had recorded, and what they waited for.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}" "${RECORDING_LIBRARY:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${RECORDING_LIBRARY:?}" "${EARLY:?}"
 
 possible() {
     local reason
@@ -117,6 +117,12 @@ check "and the first reader adds it" stuck t.sbt
 check "which the text says" matches "$("$SUBUTAI" report t.sbt)" "the program was killed, after the last of these calls"
 check "nothing is left" nothing_left
 
+# A library's constructor synchronizes before the recorder's: then the file is made.
+rm -f t.*
+run env SUBUTAI_RECORD=t.sbt LD_PRELOAD="$RECORDING_LIBRARY:$EARLY" "$SUBJECT" stuck kill
+check "the first call comes from a library's constructor: the rest lies beside the trace" test -f t.sbt -a -f t.sbt.live
+check "and the first reader adds it" stuck t.sbt
+
 # Through links: of the file, of the directory, and beside a link.
 for link in file directory beside; do
     rm -rf t.* real
@@ -183,6 +189,31 @@ for at in 8 12 24 64 80 5000 40000 100000 160000; do
     check "damaged at byte $at: no crash" test "$status" -le 2
 done
 
+# long_at FILE OFFSET, put_long FILE OFFSET VALUE: numbers of eight bytes.
+long_at() {
+    od -An -v -t u8 -j "$2" -N 8 "$1" | tr -d ' '
+}
+put_long() {
+    local i bytes=
+    for ((i = 0; i < 64; i += 8)); do
+        bytes+=$(printf '\\x%02x' $(($3 >> i & 255)))
+    done
+    printf '%b' "$bytes" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+# Where the header has the first record, and a record the next one and its book (trace/live_format.h).
+first_at=80 next_in=$(od -An -t u2 -j 160 -N 2 kept.live) book_in=$(od -An -t u2 -j 162 -N 2 kept.live)
+cp kept.sbt t.sbt && cp kept.live t.sbt.live
+for ((record = $(long_at kept.live $first_at); next = $(long_at kept.live $((record + next_in))); record = next)); do
+    :
+done
+put_long t.sbt.live $((record + next_in)) "$(long_at kept.live $first_at)"
+truncate -s 2G t.sbt.live
+check "the records are a ring, in a file with nothing in most of it: each is read once" stuck t.sbt
+cp kept.sbt t.sbt && cp kept.live t.sbt.live
+truncate -s 1T t.sbt.live
+subutai report --json t.sbt
+check "a file that is too large: no crash" test "$status" -le 2
+
 # The same of what a profile has counted: its tables are large, and each place of them is read.
 rm -f t.* counted
 run env SUBUTAI_RECORD=t.sbt SUBUTAI_RECORD_CALLS=waits LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" wide counted 300000
@@ -198,4 +229,13 @@ for ((at = 4096; at < size; at += size / 37)); do
     note "damaged at byte $at: $status $err $(cat .said)"
 done
 check "a profile, damaged anywhere: what is left is possible" is $n_bad 0
+record=$(long_at kept.live $first_at)
+while book=$(long_at kept.live $((record + book_in))) && ((book == 0)); do
+    record=$(long_at kept.live $((record + next_in)))
+done
+cp kept.sbt t.sbt && cp kept.live t.sbt.live
+head -c $((184 << 18)) /dev/urandom >>t.sbt.live
+put_long t.sbt.live $((book + 24)) $(((size + 63) / 64 * 64 + 18))
+subutai trace info --json t.sbt
+check "a table that is said to be far larger than any: it is left out" is "$status" 0
 finish

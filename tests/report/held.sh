@@ -35,7 +35,7 @@ held() {
     done
 }
 
-for options in '--engine glibc' '--engine direct --wait adaptive'; do
+for options in '--engine glibc' '--engine direct --wait adaptive' '--engine direct --wait switch'; do
     for kind in own rwlock spin shared; do
         # shellcheck disable=SC2086 # several words
         held "$sum" $kind $options

@@ -27,11 +27,9 @@ for options in '--engine glibc' '--engine glibc --stacks' '--engine direct' '--e
     # shellcheck disable=SC2086 # several words
     measured .hold.ns holds $options
     check "$options: seldom long holds beside many short ones, and around them" near .hold.ns
-    if [[ $options == *glibc* ]]; then # threads that may be switched have no mark of preemptions
-        # shellcheck disable=SC2086
-        measured .hold.ns sleeps $options
-        check "$options: holds in which the thread sleeps, among many short ones" near .hold.ns
-    fi
+    # shellcheck disable=SC2086
+    measured .hold.ns sleeps $options
+    check "$options: holds in which the thread sleeps, among many short ones" near .hold.ns
     # shellcheck disable=SC2086
     measured .wait.ns relocks $options
     check "$options: waits for a mutex that is held on after a broadcast" near .wait.ns

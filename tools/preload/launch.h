@@ -11,7 +11,8 @@
  * refused by a line that names the subcommand: in the child, that with status 2.
  *
  * The child stays in this process group, so that what a terminal sends reaches it as ever. What is sent to this process
- * alone is passed on. `lasts`: the child goes on if this process is killed.
+ * alone is passed on, and if the child stops on a terminal so does this process. `lasts`: the child goes on if this
+ * process is killed, and this process keeps its files; otherwise it keeps its standard error only.
  */
 int launch_and_wait(const char *subcommand, const char *path, char **command_line, char **env, bool lasts, pid_t *pid);
 
