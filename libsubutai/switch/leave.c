@@ -118,9 +118,9 @@ static void count_sleeps(struct sbt_carrier *x) {
 }
 
 /*
- * Under SCHED_FIFO the kernel takes no core from a thread that does not wait, and a carrier whose fibers wake each other
- * does not. Natively each of their waits lets another thread of that priority run: a thread at home perhaps, which is to
- * end all this. Another process may have set the policy (chrt -p), so the kernel is asked.
+ * Under SCHED_FIFO the kernel takes no core from a thread that does not wait, and a carrier whose fibers wake each
+ * other does not. Natively each of their waits lets another thread of that priority run: a thread at home perhaps,
+ * which is to end all this. Another process may have set the policy (chrt -p), so the kernel is asked.
  */
 static void let_equals_run(void) {
     if (SBT_UNLIKELY(sbt_priority_read() != 0))
