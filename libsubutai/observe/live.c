@@ -94,7 +94,6 @@ static bool lock(int fd) {
 
 static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
     *header = (struct trace_live_header){
-        .magic = TRACE_LIVE_MAGIC,
         .header_bytes = SBT_PAGE_MAX,
         .record_bytes = sizeof(struct rec_thread),
         .event_bytes = sizeof(struct sbt_trace_event),
@@ -112,6 +111,7 @@ static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
         .held_bytes = sizeof(struct trace_live_held),
         .order_bytes = sizeof(struct trace_live_order),
     };
+    memcpy(header->magic, TRACE_LIVE_MAGIC, sizeof header->magic);
     memcpy(header->offset, offsets, sizeof offsets);
 }
 

@@ -126,6 +126,16 @@ echo '{"mine": 1}' >other/journal.jsonl
 subutai sweep -o other --resume both.toml
 check "a file of another kind is no journal" sweep_ends 2 "'other/journal.jsonl' is no journal of a sweep \(legal: another folder with -o\)"
 check "and stays as it was" is "$(cat other/journal.jsonl)" '{"mine": 1}'
+printf '{"mine": 1}' >other/journal.jsonl # is no beginning of a sweep's first line either
+subutai sweep -o other --resume both.toml
+check "nor is one without a newline" sweep_ends 2 "'other/journal.jsonl' is no journal of a sweep \(legal: another folder with -o\)"
+check "and that stays, too" is "$(cat other/journal.jsonl)" '{"mine": 1}'
+for beginning in '{"k' '{"key": "0123", "ro'; do
+    printf %s "$beginning" >other/journal.jsonl
+    subutai sweep -o other --resume both.toml
+    check "a first line that was cut off after '$beginning' is" is "$status" 0
+    rm -r other/*
+done
 mkdir -p taken/results.parquet
 subutai sweep -o taken both.toml
 check "a table that cannot be written" sweep_ends 3 "'taken/results.parquet': Is a directory; --resume"

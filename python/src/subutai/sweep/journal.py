@@ -19,6 +19,7 @@ from . import SweepError
 from .predict import Outcome, Row
 
 NAME = "journal.jsonl"
+BEGINNING = b'{"key": "'  # of each line
 
 
 def reason(error: OSError) -> str:
@@ -77,10 +78,10 @@ class Journal:
                     key, rows = entry["key"], entry["rows"]
                 except (ValueError, KeyError, TypeError):
                     key, rows = None, None
-                if not line.endswith(b"\n"):
-                    break
-                if not isinstance(key, str) or not _are_rows(rows):
-                    if good == 0:
+                cut_short = not line.endswith(b"\n")
+                if cut_short or not isinstance(key, str) or not _are_rows(rows):
+                    # Of the first line a sweep that was killed has written a beginning, perhaps a short one.
+                    if good == 0 and not (cut_short and (line.startswith(BEGINNING) or BEGINNING.startswith(line))):
                         raise SweepError(
                             f"'{self.path}' is no journal of a sweep (legal: another folder with -o)", refused=True
                         )
