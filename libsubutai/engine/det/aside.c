@@ -13,8 +13,8 @@
 #include "os/real.h"
 #include "switch/switch.h"
 
-#define DET_NEWCOMER_NS                                                                                                \
-    200000 /* between two looks of a thread from nowhere that is not to come yet; for each of them */
+/* Between two looks of a thread from nowhere that is not to come yet; for each of them. */
+#define DET_NEWCOMER_NS 200000
 
 void det_stand_aside(struct det_aside *aside) {
     *aside = (struct det_aside){det_self.number, det_self.waiting, det_self.is_guest, det_self.is_absent};
