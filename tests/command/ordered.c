@@ -345,6 +345,7 @@ static const struct {
     {"stdio", through_stdio},           /* the same by fgets, a call that the library does not see */
     {"stdio-last", leaves_after_stdio}, /* such a call, and the process ends behind it */
     {"calls", through_calls},           /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
+    {"notified", notified_often},       /* a timer makes threads faster than the turn is passed */
     {"starved", starved},               /* a thread computes with next to no processor */
     {"stall", stalled},                 /* a thread waits for a plain variable that another one writes */
     {"clock", stalled_at_clock},        /* the same, and it reads a clock meanwhile */

@@ -46,6 +46,8 @@ int through_calls(void);
 int clock_in_steps(void);
 int clock_of_two(void);
 int clock_filtered(void);
+/* ordered_timers.c */
+int notified_often(void);
 /* ordered_stalls.c */
 int starved(void);
 int stalled(void);

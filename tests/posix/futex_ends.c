@@ -32,6 +32,17 @@ TEST(futex_wait__handler_without_restart_returns_EINTR) {
     check_fails(&w, EINTR);
     CHECK_INT(wake(&word, INT_MAX), 0);
 }
+TEST(futex_wait__handler_as_soon_as_it_waits_returns_EINTR, "the waiter is in the queue, and need not sleep yet") {
+    signal_counter(SIGUSR1, false);
+    for (int i = 0; i < 100; i++) {
+        struct waiter w = {.at = &word, .op = FUTEX_WAIT};
+        w.thread = thread_start(wait_once, &w);
+        while (n_waiters(&word) == 0)
+            sched_yield();
+        pthread_kill(w.thread, SIGUSR1);
+        check_fails(&w, EINTR);
+    }
+}
 TEST(futex_wait__handler_with_restart_goes_on) {
     struct waiter w;
     signal_counter(SIGUSR1, true);

@@ -9,8 +9,12 @@
 #include "core/log.h"
 #include "engine/det/det.h"
 #include "engine/det/type.h"
+#include "os/futex.h"
 #include "os/real.h"
 #include "switch/switch.h"
+
+/* Between two looks of a thread from nowhere that is not to come yet; for each of them. */
+#define DET_NEWCOMER_NS 200000
 
 void det_stand_aside(struct det_aside *aside) {
     *aside = (struct det_aside){det_self.number, det_self.waiting, det_self.is_guest, det_self.is_absent};
@@ -96,7 +100,53 @@ static void be_guest(uint32_t number) {
     det_self.is_absent = true;
 }
 
+/* With the lock. What the thread before it left in the record would make it look like that one. */
+static void be_newcomer(uint32_t number) {
+    struct det_round *r = det_round;
+    det_self.is_new = true;
+    __atomic_store_n(&r->thread[number].in_op, &det_self.in_op, __ATOMIC_RELEASE);
+    r->newcomer = (struct det_newcomer){.in_op = &det_self.in_op, .number = number};
+}
+
 static void come_in(uint32_t number, enum schedule_return how);
+
+/*
+ * Threads from nowhere (of the C library's timers) may come faster than the turn goes on: on a busy machine a turn
+ * takes milliseconds. They have the highest numbers, so the turn would go from one of them to the next, and never come
+ * back to the others. So a thread from nowhere comes into the round when the one before it has had a turn and has
+ * passed it, or needs none now: then the turn goes round once for each. A thread that goes on alone passes no turn: the
+ * next one comes at once.
+ */
+static bool may_come(const struct det_round *r) {
+    const struct det_newcomer *before = &r->newcomer;
+    const bool is_there = before->in_op != NULL && turn_state_of(&r->turn, before->number) == TURN_RUNNABLE &&
+                          __atomic_load_n(&r->thread[before->number].in_op, __ATOMIC_RELAXED) == before->in_op;
+    return !is_there || r->turn.n_runnable <= 1 ||
+           (before->first != 0 && before->first != __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED) + 1);
+}
+
+/* Takes the lock. The more threads wait the less often each of them looks. */
+static void await_the_one_before(void) {
+    struct det_round *r = det_round;
+    __atomic_fetch_add(&r->n_newcomers, 1, __ATOMIC_RELAXED);
+    for (;;) {
+        sbt_lock_take(&r->lock);
+        if (may_come(r))
+            break;
+        sbt_lock_drop(&r->lock);
+        sbt_pause_ns(DET_NEWCOMER_NS * (long)__atomic_load_n(&r->n_newcomers, __ATOMIC_RELAXED));
+    }
+    __atomic_fetch_sub(&r->n_newcomers, 1, __ATOMIC_RELAXED);
+}
+
+void det_newcomer_has_turn(void) {
+    struct det_round *r = det_round;
+    det_self.is_new = false;
+    sbt_lock_take(&r->lock);
+    if (r->newcomer.in_op == &det_self.in_op)
+        r->newcomer.first = r->turn.now + 1;
+    sbt_lock_drop(&r->lock);
+}
 
 void det_join_round(void) {
     struct det_round *r = det_round;
@@ -110,13 +160,18 @@ void det_join_round(void) {
         det_adopt(created);
         return;
     }
-    sbt_lock_take(&r->lock);
+    if (is_known)
+        sbt_lock_take(&r->lock);
+    else
+        await_the_one_before();
     uint32_t number = turn_create(&r->turn), next = TURN_NO_THREAD;
     if (number != TURN_NO_THREAD) {
         det_returned(number, SCHEDULE_FROM_NOWHERE);
         det_hints_create(number, 0);
         if (is_known)
             be_guest(number);
+        else
+            be_newcomer(number);
         det_self.number = number;
         next = choose_if_none(&r->turn);
     }

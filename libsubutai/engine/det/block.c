@@ -85,21 +85,28 @@ static void resume(enum turn_reason reason) {
         det_watch_resume(reason);
 }
 
-/* A wait in a handler does not hide from the interrupted one that a handler has run. */
-static bool begin_to_look(const struct det_wait *wait) {
-    bool had_handled = det_self.has_handled;
+/* What a wait leaves as it was: one in a handler does not change what the interrupted one finds. */
+struct handled {
+    uint32_t n_restarts, n_interrupts;
+    bool has_handled;
+};
+
+static struct handled begin_to_look(const struct det_wait *wait) {
+    const struct handled before = {det_self.n_restarts, det_self.n_interrupts, det_self.has_handled};
     det_self.has_handled = false;
     if (!wait->looks_again)
-        return had_handled;
+        return before;
     det_self.is_restarted = false;
     sbt_self.waiter = (struct sbt_waiter *)(void *)&det_self; /* for sbt_handlers_interrupt, which does not look */
-    return had_handled;
+    return before;
 }
 
-static void end_to_look(const struct det_wait *wait, bool had_handled) {
+static void end_to_look(const struct det_wait *wait, const struct handled *before) {
     if (wait->looks_again)
         sbt_self.waiter = NULL;
-    det_self.has_handled = had_handled;
+    det_self.n_restarts = before->n_restarts;
+    det_self.n_interrupts = before->n_interrupts;
+    det_self.has_handled = before->has_handled;
 }
 
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
@@ -115,7 +122,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
     det_self.n_inner = 0;
     det_self.last_ns = r->turn.now;
-    bool had_handled = begin_to_look(wait);
+    const struct handled before = begin_to_look(wait);
     det_stand_aside(&aside);
     sbt_lock_take(&r->lock);
     turn_block(&r->turn, (uintptr_t)key, due, wait->tag, can_cancel);
@@ -123,6 +130,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
         turn_soften(&r->turn);
     r->turn.thread[number].bits = wait->bits;
     r->thread[number].awaits = wait->op;
+    det_note_handlers(number);
     __atomic_store_n(&r->thread[number].release, wait->goes_on ? DET_GOES_ON : DET_NEEDS_TURN, __ATOMIC_RELAXED);
     uint32_t next = turn_pass(&r->turn);
     sbt_lock_drop(&r->lock);
@@ -132,7 +140,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     _pthread_cleanup_push(&jumped, det_left_wait, &aside);
     bool has_it = det_await_woken(wait, number, generation);
     _pthread_cleanup_pop(&jumped, 0);
-    end_to_look(wait, had_handled);
+    end_to_look(wait, &before);
     det_self.n_inner = n_inner;
     if (!has_it) { /* in a child: it looks again */
         if (is_async)

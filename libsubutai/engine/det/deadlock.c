@@ -103,17 +103,13 @@ static bool is_known(uint32_t tid, bool is_caller) {
 
 /*
  * With the lock. A handler has begun in a blocked thread's place, has made no operation yet, and has not returned: it
- * may sleep by a system call that the library does not see. A thread that has just blocked may have what it had at its
- * wait before: then this is looked at again.
+ * may sleep by a system call that the library does not see.
  */
 static bool is_in_handler(const struct det_round *r) {
-    for (uint32_t i = 0; i < r->turn.n_threads; i++) {
-        const uint32_t *handlers = __atomic_load_n(&r->thread[i].handlers, __ATOMIC_RELAXED);
-        if (r->turn.thread[i].state == TURN_BLOCKED && handlers != NULL &&
-            __atomic_load_n(handlers, __ATOMIC_RELAXED) !=
-                __atomic_load_n(&r->thread[i].handlers_before, __ATOMIC_RELAXED))
+    for (uint32_t i = 0; i < r->turn.n_threads; i++)
+        if (r->turn.thread[i].state == TURN_BLOCKED &&
+            __atomic_load_n(r->thread[i].handlers, __ATOMIC_RELAXED) != r->thread[i].handlers_before)
             return true;
-    }
     return false;
 }
 

@@ -195,6 +195,12 @@ struct det_wait {
 void det_take_cancelable(enum det_op op);
 void det_cancel_has_acted(void);
 
+/* With the lock, before that thread, the caller, blocks: another thread looks at its handlers then (deadlock.c). */
+static inline void det_note_handlers(uint32_t number) {
+    det_round->thread[number].handlers = &sbt_self.handlers_running;
+    det_round->thread[number].handlers_before = sbt_self.handlers_running;
+}
+
 /*
  * The caller has the turn. It passes the turn, waits for `key`, and returns with the turn. Handlers run meanwhile.
  * Cancellation is deferred; a caller that gets TURN_CANCELLED passes the turn and calls pthread_testcancel.
@@ -228,6 +234,8 @@ void det_adopt(uint32_t number);
 void det_adopt_unknown(uint32_t number, bool is_detached);
 /* The caller has no number, or is none of this round: it gets one, as a guest or as a thread from outside. */
 void det_join_round(void);
+/* The caller came from nowhere and has its first turn. */
+void det_newcomer_has_turn(void);
 /* A handler has ended the thread's wait, by pthread_exit or a cancellation: the thread comes back. */
 void det_abandon_wait(void);
 

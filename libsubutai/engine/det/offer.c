@@ -52,6 +52,7 @@ static bool make_offer(enum det_op op, void *object) {
     det_self.number = DET_NO_NUMBER;
     sbt_lock_take(&r->lock);
     bool is_made = det_self.offers == number + 1 && turn_offer(&r->turn, number);
+    det_note_handlers(number);
     sbt_lock_drop(&r->lock);
     if (is_made)
         return true;

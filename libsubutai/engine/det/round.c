@@ -132,6 +132,7 @@ struct turn_wait {
     const struct det_wait *wait;
     const struct sbt_deadline *deadline; /* NULL: none, or it has passed */
     bool is_blocked;                     /* det_block's: the thread stands aside */
+    uint32_t n_interrupts;               /* the thread's when it began */
     unsigned n_looks;                    /* for a deadlock, so far */
 };
 
@@ -292,9 +293,11 @@ static bool wait_and_take(struct turn_wait *w) {
             return false;
         if (is_outside(w->number) || (w->is_blocked && det_self.is_absent))
             is_present(w->number);
-        if (must_look_again(w)) {
+        if (must_look_again(w)) { /* a handler has come before the kernel's sleep, or has ended it */
+            bool restarts = det_self.n_interrupts == w->n_interrupts;
             det_self.has_handled = false;
-            det_self.is_restarted |= is_interrupted(w->number); /* another handler may have come before the turn */
+            bool is_one = is_interrupted(w->number); /* another handler may have come before the turn */
+            det_self.is_restarted |= is_one && restarts;
         }
         if (w->is_blocked)
             det_self.is_absent = false;
@@ -346,6 +349,8 @@ void det_take_slow(void) {
             det_join_round();
         w = (struct turn_wait){.number = det_self.number, .generation = det_round->generation, .wait = &wait};
     } while (!take_turn(&w));
+    if (SBT_UNLIKELY(det_self.is_new))
+        det_newcomer_has_turn();
     if (SBT_UNLIKELY(is_async)) {
         det_be_asynchronous_again();
         det_type_forget(&kept);
@@ -353,11 +358,12 @@ void det_take_slow(void) {
 }
 
 bool det_await_woken(const struct det_wait *wait, uint32_t number, uint32_t generation) {
-    struct det_thread *thread = &det_round->thread[number];
-    __atomic_store_n(&thread->handlers_before, sbt_self.handlers_running, __ATOMIC_RELAXED);
-    __atomic_store_n(&thread->handlers, &sbt_self.handlers_running, __ATOMIC_RELAXED);
-    struct turn_wait w = {
-        .number = number, .generation = generation, .wait = wait, .deadline = wait->deadline, .is_blocked = true};
+    struct turn_wait w = {.number = number,
+                          .generation = generation,
+                          .wait = wait,
+                          .deadline = wait->deadline,
+                          .is_blocked = true,
+                          .n_interrupts = det_self.n_interrupts};
     return take_turn(&w);
 }
 

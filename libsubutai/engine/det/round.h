@@ -63,23 +63,29 @@ enum det_release { DET_NEEDS_TURN, DET_GOES_ON, DET_RELEASED };
 /* One run of one process. A forked child begins it anew. */
 struct det_round {
     struct turn turn;
-    struct sbt_lock lock; /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
-    struct det_look look; /* under the lock */
-    uint32_t generation;  /* the fork generation, plus 1; 0: not begun */
-    uint32_t n_creating;  /* creations under way; atomic */
-    uint32_t sleeps_off;  /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
-    uint32_t n_lookers;   /* threads that look for stalls; atomic */
-    uint32_t n_objects;   /* that have a number; the holder's */
-    uint32_t n_cancelled; /* threads that have been cancelled and have not ended; the holder's */
-    uint64_t n_ops, hash; /* of the schedule; the holder's */
-    long process;         /* its id */
-    uint32_t told;        /* its end: det.c; atomic */
-    uint32_t told_stuck;  /* has a deadlock been told of (stall.h)? Atomic, written under the lock */
-    uint32_t live;        /* deadlock.c: the last thread that was found to be able to go on; under the lock */
-    bool is_watched;      /* operations take the slow way: for the log, hints or a cancellation; the holder's */
-    bool is_logged;       /* atomic; relaxed: what is written after the end of the log is dropped */
-    bool is_hinted;       /* operations are looked at for hints (hints.h); the holder's */
-    bool is_timed;        /* the log has times; set before there is a second thread */
+    struct sbt_lock lock;      /* over `turn`, but for what its holder reads and changes alone: `now`, `next_due` */
+    struct det_look look;      /* under the lock */
+    uint32_t generation;       /* the fork generation, plus 1; 0: not begun */
+    uint32_t n_creating;       /* creations under way; atomic */
+    uint32_t sleeps_off;       /* 1: the holder waits until the kernel's time is as far as logical time; atomic */
+    uint32_t n_lookers;        /* threads that look for stalls; atomic */
+    uint32_t n_objects;        /* that have a number; the holder's */
+    uint32_t n_cancelled;      /* threads that have been cancelled and have not ended; the holder's */
+    uint64_t n_ops, hash;      /* of the schedule; the holder's */
+    long process;              /* its id */
+    uint32_t told;             /* its end: det.c; atomic */
+    uint32_t told_stuck;       /* has a deadlock been told of (stall.h)? Atomic, written under the lock */
+    uint32_t live;             /* deadlock.c: the last thread that was found to be able to go on; under the lock */
+    bool is_watched;           /* operations take the slow way: for the log, hints or a cancellation; the holder's */
+    bool is_logged;            /* atomic; relaxed: what is written after the end of the log is dropped */
+    bool is_hinted;            /* operations are looked at for hints (hints.h); the holder's */
+    bool is_timed;             /* the log has times; set before there is a second thread */
+    struct det_newcomer {      /* the last thread that came from nowhere; under the lock */
+        const uint32_t *in_op; /* its det_self.in_op; NULL: there was none */
+        uint32_t number;
+        uint64_t first; /* logical time of its first turn, plus 1; 0: it has not had one */
+    } newcomer;
+    uint32_t n_newcomers; /* threads from nowhere that are to come into the round behind that one; atomic */
     uint64_t n_outside;   /* returns at a point that the outside decided; under the lock */
     uint64_t n_futexes;   /* operations on futexes; the holder's */
     struct det_thread {
@@ -93,7 +99,7 @@ struct det_round {
         uint32_t tid;             /* the kernel thread that was created with it; 0: not known; atomic */
         uint32_t release;         /* enum det_release; atomic */
         const uint32_t *handlers; /* of its last wait: the thread's sbt_self.handlers_running, */
-        uint32_t handlers_before; /* and what that was when the wait began; both atomic */
+        uint32_t handlers_before; /* and what that was when the wait began; both under the lock */
         uint64_t released_ns;     /* logical time then; written before `release` */
         struct det_offer {
             void *object;
@@ -159,6 +165,7 @@ struct det_self {
     uint64_t last_ns;    /* logical time of its last operation */
     uint64_t arrived_ns; /* with times in the log: when it began to wait for the turn; 0: it did not */
     bool has_handled;    /* of a wait with `looks_again`: a handler has run */
+    bool is_new;         /* it came from nowhere, and has not had a turn */
     bool has_gone_on;    /* its last wait has ended without the turn */
     bool is_restarted;   /* of its last such wait: it was interrupted by a handler that restarts system calls */
     uint32_t n_restarts, n_interrupts; /* handlers that it was told of: that restart system calls, and others */

@@ -231,7 +231,8 @@ static void tell_late(uint32_t number, bool releases) {
     char text[DECIMAL_SIZE];
     if (!__atomic_exchange_n(&has_told_late, true, __ATOMIC_RELAXED))
         sbt_log(1, "thread ", decimal_of(text, number),
-                " waits, though its time has passed: a turn of the others counts 1 us and takes longer; ",
+                " waits, though its time has passed: a turn of the others counts 1 us, one that is kept 0.1 us, and "
+                "takes longer; ",
                 releases ? "it goes on outside the order" : "it waits on (--stall release lets it go on)", NULL);
 }
 

@@ -196,9 +196,10 @@ uint32_t turn_pass(struct turn *t) {
 }
 
 bool turn_keep(struct turn *t) {
-    if (t->now + t->kept_ns >= t->next_due)
+    uint64_t after = t->now + __atomic_load_n(&t->kept_ns, __ATOMIC_RELAXED); /* as in set_n_soft */
+    if (after >= t->next_due)
         return false;
-    __atomic_store_n(&t->now, t->now + t->kept_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->now, after, __ATOMIC_RELAXED);
     return true;
 }
 
