@@ -3,7 +3,7 @@
 # The recorder: what it records is what happened and could have happened, however the program ends; what it cannot do it
 # says, and the program goes on.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CHECK:?}"
+: "${SUBJECT:?}" "${CHECK:?}" "${RECORDING_LIBRARY:?}"
 
 # record ARG...: the subject, recorded in t.sbt
 record() {
@@ -11,6 +11,12 @@ record() {
     subutai record -o t.sbt "${options[@]}" -- "$SUBJECT" "$@"
 }
 options=()
+# record_alone ARG...: the same, without a command that adds what threads had not written when the subject is killed
+record_alone() {
+    rm -f ./*.sbt ./*.live
+    run env SUBUTAI_RECORD=t.sbt SUBUTAI_ENGINE=glibc LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" "$@"
+    rm t.sbt.live
+}
 
 # possible FILE [OP=COUNT...]
 possible() {
@@ -138,8 +144,7 @@ check "a trace up to the last block" info t.sbt '(.whole | not) and .events > 10
 check "which is possible" possible t.sbt
 # The barrier's init is in no block: the thread that made it has done nothing else, and its last block is lost without
 # the file beside the trace (killed.sh).
-record killed-at-a-barrier
-rm t.sbt.live
+record_alone killed-at-a-barrier
 check "SIGKILL between meetings: its status" is "$status" 137
 check "a trace up to the last block of threads that met" info t.sbt '(.whole | not) and .events > 10000'
 check "which is possible as well" possible t.sbt
@@ -158,8 +163,7 @@ wait "$dump"
 status=$? err=$(<said)
 check "cut while it is read: status 3" is "$status" 3
 check "and one line" is "$err" "subutai: a file has become shorter while it was read"
-record killed-at-a-semaphore
-rm t.sbt.live
+record_alone killed-at-a-semaphore
 check "SIGKILL between waits for a semaphore: its status" is "$status" 137
 check "a trace up to the last block of threads that waited" info t.sbt '(.whole | not) and .events > 10000'
 check "the semaphore's value is not in it" info t.sbt '.operations | has("init") | not'
