@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -106,10 +107,15 @@ static bool is_known(uint32_t tid, bool is_caller) {
  * may sleep by a system call that the library does not see.
  */
 static bool is_in_handler(const struct det_round *r) {
-    for (uint32_t i = 0; i < r->turn.n_threads; i++)
-        if (r->turn.thread[i].state == TURN_BLOCKED &&
-            __atomic_load_n(r->thread[i].handlers, __ATOMIC_RELAXED) != r->thread[i].handlers_before)
+    for (uint32_t i = 0; i < r->turn.n_threads; i++) {
+        if (r->turn.thread[i].state != TURN_BLOCKED)
+            continue;
+        /* The thread wrote both before it blocked. */
+        const char *in_op = (const char *)__atomic_load_n(&r->thread[i].in_op, __ATOMIC_RELAXED);
+        const struct det_self *self = (const void *)(in_op - offsetof(struct det_self, in_op));
+        if (__atomic_load_n(self->handlers, __ATOMIC_RELAXED) != r->thread[i].handlers_before)
             return true;
+    }
     return false;
 }
 

@@ -197,7 +197,7 @@ void det_cancel_has_acted(void);
 
 /* With the lock, before that thread, the caller, blocks: another thread looks at its handlers then (deadlock.c). */
 static inline void det_note_handlers(uint32_t number) {
-    det_round->thread[number].handlers = &sbt_self.handlers_running;
+    det_self.handlers = &sbt_self.handlers_running;
     det_round->thread[number].handlers_before = sbt_self.handlers_running;
 }
 

@@ -95,11 +95,10 @@ struct det_round {
         uint32_t alias;      /* plus 1: a guest sleeps on that thread's word, the interrupted one's; 0: none; atomic */
         uint32_t generation; /* of the round in which the creator made this record */
         uint32_t is_new;     /* 1: its creation is under way, and it cannot have the turn; atomic */
+        uint32_t handlers_before; /* what det_self.handlers counted when its last wait began; under the lock */
         const uint32_t *in_op;    /* the thread's det_self.in_op; NULL: it has not begun; atomic */
         uint32_t tid;             /* the kernel thread that was created with it; 0: not known; atomic */
         uint32_t release;         /* enum det_release; atomic */
-        const uint32_t *handlers; /* of its last wait: the thread's sbt_self.handlers_running, */
-        uint32_t handlers_before; /* and what that was when the wait began; both under the lock */
         uint64_t released_ns;     /* logical time then; written before `release` */
         struct det_offer {
             void *object;
@@ -150,8 +149,10 @@ struct det_self {
     uint32_t offers;  /* plus 1: the number of the thread, which has offered an operation and stands aside; 0: none */
     uint32_t in_op;   /* 1: it looks whether it has the turn, or has it for an operation; DET_CREATES; atomic */
     uint32_t n_inner; /* operations under way inside of that one */
-    uint32_t tid_before;         /* while it creates: of its record */
-    uint32_t in_pcs;             /* performance-critical sections that it is in */
+    const uint32_t
+        *handlers;       /* sbt_self.handlers_running; found by in_op, while the thread is blocked; under the lock */
+    uint32_t tid_before; /* while it creates: of its record */
+    uint32_t in_pcs;     /* performance-critical sections that it is in */
     const struct det_hint *hint; /* for when the operation passes the turn (hints.h); NULL: none */
     bool creates;                /* it is in the C library's pthread_create; counts as one of n_inner */
     bool unwinds;                /* it is in libgcc's unwinder, for this library: what that calls is no operation */
