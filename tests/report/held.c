@@ -200,7 +200,7 @@ static void hold_mixed(void) {
 
 static void hold_late(void) {
     for (int i = 0; i < 60; i++) {
-        for (int k = 0; k < 1000; k++)
+        for (int k = 0; k < 4000; k++)
             hold_one(0);
         work(1000);
         hold_one(400);
@@ -227,8 +227,8 @@ static void hold_pipe(void) {
     pthread_t echoing;
     if (pipe(pipes[0]) != 0 || pipe(pipes[1]) != 0 || pthread_create(&echoing, NULL, echo, NULL) != 0)
         abort();
-    for (int i = 0; i < 60000; i++) {
-        HOLD(&times[0], pthread_mutex_lock(&shared), ask(i % 600 == 599), pthread_mutex_unlock(&shared));
+    for (int i = 0; i < 240000; i++) {
+        HOLD(&times[0], pthread_mutex_lock(&shared), ask(i % 2400 == 2399), pthread_mutex_unlock(&shared));
         work(1);
     }
     close(pipes[0][1]);
@@ -244,8 +244,8 @@ static void hold_middle(int us) {
 }
 
 static void hold_nested(void) {
-    for (int i = 0; i < 40000; i++)
-        HOLD(&times[0], pthread_mutex_lock(&outer), hold_middle(i % 800 == 799 ? 500 : 0),
+    for (int i = 0; i < 400000; i++)
+        HOLD(&times[0], pthread_mutex_lock(&outer), hold_middle(i % 8000 == 7999 ? 500 : 0),
              pthread_mutex_unlock(&outer));
 }
 
@@ -280,8 +280,8 @@ static void hold_gate(void) {
     pthread_t opening;
     if (pthread_create(&opening, NULL, open_gate, NULL) != 0)
         abort();
-    for (int i = 0; i < 60000; i++) {
-        HOLD(&times[0], pthread_mutex_lock(&outer), pass(i % 600 == 599), pthread_mutex_unlock(&outer));
+    for (int i = 0; i < 240000; i++) {
+        HOLD(&times[0], pthread_mutex_lock(&outer), pass(i % 2400 == 2399), pthread_mutex_unlock(&outer));
         work(1);
     }
     is_over = true;
