@@ -315,8 +315,8 @@ static SBT_NOINLINE int unlock_after_look(struct sbt_mutex *mx) {
 
 /*
  * The caller's mutexes have had other bits lately: it looks first, since an exchange in vain takes as long as one that
- * succeeds. Otherwise it does not, and needs no stack frame: on some processors (Intel's of 2023) a look behind the
- * lock's atomic operation, or a store before this one, makes this one wait for a fifth of what both take.
+ * succeeds. Otherwise it does not, and needs no stack frame: on some processors a look behind the lock's atomic
+ * operation, or a store before this one, makes this one wait (docs/tuning.md, DIRECT_UNLOCK_LOOKS).
  */
 int direct_mutex_unlock(pthread_mutex_t *m) {
     struct sbt_mutex *mx = sbt_mutex_of(m);
