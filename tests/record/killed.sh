@@ -168,10 +168,17 @@ comes test -s t.sbt
 subutai trace info --json t.sbt
 check "a program that runs: its trace is left alone" json '.[0].completed | not'
 check "and what belongs to it" test -f t.sbt.live
+program=$(jq -s '.[0].process' <<<"$out")
+# The kernel kills the program after the command has ended; and the program's memory goes after its processes do.
+completed() {
+    subutai trace info --json t.sbt
+    jq -es '.[0].completed' <<<"$out" >/dev/null
+}
 kill -KILL $running
 wait $running 2>/dev/null
-subutai trace info --json t.sbt
-check "until it is killed" json '.[0].completed'
+check "it ends with the command" comes no_process "$program"
+check "until it is killed" comes completed
+check "and nothing is left beside it" nothing_left
 
 rm -f t.*
 run bash -c 'ulimit -f 100 && exec "$@"' - "$SUBUTAI" record -o t.sbt -- "$SUBJECT" many 200
