@@ -84,8 +84,8 @@ for tunables in '' glibc.pthread.rseq=0; do
     subutai trace dump --json --thread 1 t.sbt
     check "each piece of it, within a fifth" json "[foreach .[] as \$e (0; if \$e.op == \"mutex_unlock\" then 0 else . + \$e.work_ns end;
             select(\$e.op == \"mutex_lock\"))] as \$work
-        | [$(<pieces)] as \$pieces | (\$work | length) == 20 and (\$pieces | length) == 20
-        and all(range(20); \$work[.] / \$pieces[.] | . > 0.98 and . < 1.2)"
+        | [$(<pieces)] as \$pieces | [$(<all_of_each)] as \$all | [\$work, \$pieces, \$all | length] == [20, 20, 20]
+        and all(range(20); \$work[.] > 0.98 * \$pieces[.] and \$work[.] < 1.2 * \$all[.])"
     record contended # 4 threads on one core, 40 ms each
     check "preemption by other threads is no work" info t.sbt ".work_ns > 0.95 * $(<spent) and .work_ns < 1.45 * $(<spent)"
 done
