@@ -17,6 +17,7 @@
 #include "engine/direct/direct.h"
 #include "engine/direct/policy.h"
 #include "engine/direct/rwlock_queue.h"
+#include "engine/direct/self.h"
 #include "os/arch.h"
 #include "wait/park.h"
 #include "wait/yield_gate.h"
@@ -173,18 +174,36 @@ static bool is_writer(const struct sbt_rwlock *lx) {
            sbt_thread_owner(); /* relaxed: only its own id can match */
 }
 
-int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+/*
+ * The caller's read-write locks have not been free lately, or others have held them beside it: it looks first, since a
+ * compare-and-swap in vain takes as long as one that succeeds.
+ */
+static void look(const struct sbt_rwlock *lx, uint32_t usual) {
+    if (direct_self.rw_looks != 0 && __atomic_load_n(&lx->state, __ATOMIC_RELAXED) == usual)
+        direct_self.rw_looks--;
+    else
+        direct_self.rw_looks = DIRECT_UNLOCK_LOOKS;
+}
+
+static SBT_NOINLINE int read_slow(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    look(lx, 0);
     int r = take_read(lx);
-    if (SBT_LIKELY(r == 0)) {
-        SBT_PROBE_THREADS1(rdlock_acquire_read, l);
-        return 0;
-    }
     if (r == EBUSY)
         r = is_writer(lx) ? EDEADLK : lock_slow(lx, &direct_rwlock_waits[DIRECT_READS], deadline);
     if (r == 0)
         SBT_PROBE_THREADS1(rdlock_acquire_read, l);
     return r;
+}
+
+int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+    uint32_t none = 0;
+    if (SBT_UNLIKELY(direct_self.rw_looks != 0) ||
+        SBT_UNLIKELY(!__atomic_compare_exchange_n(&sbt_rwlock_of(l)->state, &none, RW_READER, false, __ATOMIC_ACQUIRE,
+                                                  __ATOMIC_RELAXED)))
+        return read_slow(l, deadline);
+    SBT_PROBE_THREADS1(rdlock_acquire_read, l);
+    return 0;
 }
 
 int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
@@ -197,19 +216,23 @@ int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
     return r;
 }
 
+/* The caller has taken it. */
+static inline int own(struct sbt_rwlock *lx) {
+    __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
+    SBT_PROBE_THREADS1(wrlock_acquire_write, lx);
+    return 0;
+}
+
+static SBT_NOINLINE int write_slow(struct sbt_rwlock *lx, const struct sbt_deadline *deadline) {
+    if (is_writer(lx))
+        return EDEADLK;
+    int r = lock_slow(lx, &direct_rwlock_waits[DIRECT_WRITES], deadline);
+    return r == 0 ? own(lx) : r;
+}
+
 int direct_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    int r = direct_rwlock_take_write(lx);
-    if (SBT_UNLIKELY(r != 0)) {
-        if (is_writer(lx))
-            return EDEADLK;
-        r = lock_slow(lx, &direct_rwlock_waits[DIRECT_WRITES], deadline);
-    }
-    if (r == 0) {
-        __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
-        SBT_PROBE_THREADS1(wrlock_acquire_write, l);
-    }
-    return r;
+    return SBT_LIKELY(direct_rwlock_take_write(lx) == 0) ? own(lx) : write_slow(lx, deadline);
 }
 
 /* Has the queue been left alone for long enough? Reads the clock now and then only. Relaxed: a hint. */
@@ -232,8 +255,8 @@ static bool unlock_to_one_awake(struct sbt_rwlock *lx, uint32_t seen, uint32_t h
     return false;
 }
 
-int direct_rwlock_unlock(pthread_rwlock_t *l) {
-    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+static SBT_NOINLINE int unlock_slow(struct sbt_rwlock *lx, uint32_t usual) {
+    look(lx, usual);
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
     uint32_t hold = (seen & RW_WRITER) != 0 ? RW_WRITER : RW_READER;
     bool due = false;
@@ -253,6 +276,21 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
     }
     seen = __atomic_fetch_sub(&lx->state, hold, __ATOMIC_RELEASE);
     after_release(lx, due ? seen & ~(uint32_t)RW_WOKEN : seen, hold);
+    return 0;
+}
+
+/* Without a look at the state, as long as no other thread holds the lock or waits for it: see direct_mutex_unlock. */
+int direct_rwlock_unlock(pthread_rwlock_t *l) {
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    uint32_t usual = RW_READER;
+    if (__atomic_load_n(&lx->writer, __ATOMIC_RELAXED) != 0) {
+        usual = RW_WRITER;
+        __atomic_store_n(&lx->writer, 0, __ATOMIC_RELAXED);
+    }
+    uint32_t seen = usual;
+    if (SBT_UNLIKELY(direct_self.rw_looks != 0) ||
+        SBT_UNLIKELY(!__atomic_compare_exchange_n(&lx->state, &seen, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+        return unlock_slow(lx, usual);
     return 0;
 }
 
