@@ -33,6 +33,12 @@ static void take(pthread_mutex_t *mutex, int times) {
     }
 }
 
+static uint64_t cpu_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static int holds(void) {
     uint64_t seldom_ns = 0, outer_ns = 0;
     for (int i = 0; i < ROUNDS; i++) {
@@ -75,16 +81,20 @@ static __attribute__((noinline)) void sleep_within(unsigned us) {
     pthread_mutex_unlock(&around);
 }
 
+/* The thread may lose its core within a short hold, which is a long one then: `most` is with all such time. */
 static int sleeps(void) {
-    uint64_t ns = 0;
+    uint64_t ns = 0, lost_ns = 0;
     for (int i = 0; i < 2 * ROUNDS; i++) {
+        uint64_t begin = now_ns(), cpu = cpu_ns();
         for (int k = 0; k < SHORT; k++)
             sleep_within(0);
-        uint64_t begin = now_ns();
+        lost_ns += now_ns() - begin - (cpu_ns() - cpu);
+        begin = now_ns();
         sleep_within(LONG_US);
         ns += now_ns() - begin;
     }
-    printf("often %ju\naround %ju\n", (uintmax_t)ns, (uintmax_t)ns);
+    uint64_t most = ns + lost_ns;
+    printf("often %ju %ju\naround %ju %ju\n", (uintmax_t)ns, (uintmax_t)most, (uintmax_t)ns, (uintmax_t)most);
     return 0;
 }
 

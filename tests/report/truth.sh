@@ -4,11 +4,11 @@
 . "$(dirname "$0")/../command/lib.sh"
 : "${TRUTH:?}"
 
-# near FIGURE: of each object that the file `truth` names, the figure in the report $out is as there.
+# near FIGURE: of each object that the file `truth` names, the figure in the report $out is as there, or between the two.
 near() {
-    local name ns
-    while read -r name ns; do
-        json ".[0].objects[] | select(.symbol == \"$name\") | $1 / $ns | . > 0.95 and . < 1.05" || return
+    local name ns most
+    while read -r name ns most; do
+        json ".[0].objects[] | select(.symbol == \"$name\") | $1 > 0.95 * $ns and $1 < 1.05 * ${most:-$ns}" || return
     done <truth
 }
 # measured FIGURE KIND OPTION...: profiles the program until that is so, three times at most: it may be interrupted
