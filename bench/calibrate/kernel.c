@@ -196,5 +196,6 @@ void measure_kernel(double seconds) {
     samples_of_batches("call_ns", seconds * 0.1, call_nothing);
     samples_of_batches("wake_nobody_ns", seconds * 0.1, wake_nobody);
     samples_of_batches("wait_changed_ns", seconds * 0.1, wait_changed);
-    sleep_and_wake(seconds * 0.7);
+    measure_interrupts(seconds * 0.1, pair[0], pair[1]);
+    sleep_and_wake(seconds * 0.6);
 }
