@@ -346,7 +346,7 @@ static const char *not_here(void) {
         return why;
     if (!sbt_fork_wipes() && !sbt_switch_insisted)
         return "the kernel does not clear memory in forked children";
-    if (sbt_syscall0(SYS_getpid) <= 0 || sbt_syscall0(SYS_gettid) <= 0)
+    if (sbt_syscall0(SYS_getpid) < 0 || sbt_syscall0(SYS_gettid) < 0)
         return "a filter of system calls does not let threads know their ids";
 #ifdef SBT_OBSERVED
     if (!sbt_switch_insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)

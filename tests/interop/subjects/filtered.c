@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A little of everything that waits, in some milliseconds, for filters.c: it is started under a filter of system calls.
- * It makes no system call but by the C library's own functions of threads, so that it is the filter's author who cannot
- * know the library's. Exit status 0, and the same text each time.
+ * It makes no system call but by the C library's own functions of threads: an author of a filter, to which this
+ * program is known, does not know Subutai's. Exit status 0, and the same text each time.
  */
 #include <pthread.h>
 #include <semaphore.h>
