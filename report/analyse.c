@@ -38,6 +38,10 @@ uint64_t rep_path_of(const struct rep_object *o) {
     return o->path.held_ns + o->path.wakeup_ns + o->path.waiting_ns + o->path.calls_ns;
 }
 
+bool rep_holds_waited(const struct rep_report *r, const struct rep_object *o) {
+    return o->gives_back && (o->type == SBT_TRACE_FUTEX || (r->info.profile && !o->counts_holds));
+}
+
 /* ---- beginning ---- */
 
 static bool begin(struct rep_walk *w) {

@@ -86,10 +86,11 @@ static char *hot_lock(const struct writer *w) {
                                                            : "";
     char *more = own[0] != '\0' ? callers(w) : what_delegation_beats(share);
     char *text = cmd_format(
-        "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
+        "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s%s, mean wait %s); %.1f %% of the "
         "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.%s",
         w->name, own, 100 * w->advice->value,
         w->object->hold_n > 0 ? format_ns(hold, (double)w->object->hold_ns / (double)w->object->hold_n) : "not known",
+        w->object != NULL && rep_holds_waited(w->page->report, w->object) ? " of those that waited" : "",
         format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
         share, own[0] == '\0' ? more : "", place(w, w->advice->site), own[0] != '\0' ? more : "");
     free(more);
