@@ -22,6 +22,8 @@ static void *begin(void *argument) {
 }
 int main(int argc, char **argv) {
     pthread_t thread;
+    if (argc > 2 && strcmp(argv[2], "title") == 0) /* as servers do */
+        strcpy(memset(argv[0], 0, (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0])), "locks: idle");
     pthread_create(&thread, 0, begin, 0);
     pthread_join(thread, 0);
     lock(90);
@@ -60,6 +62,10 @@ check "there is a report" reported
 profile --try -- ./locks 0 'two words' "it's"
 check "the command line is recorded as a shell reads it" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -r .command)" \
     "./locks 0 'two words' 'it'\\''s'"
+profile -- ./locks 0 title and more words
+check "a program that overwrites its command line: no empty words" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -r .command)" \
+    "'locks: idle'"
+profile --try -- ./locks 0 'two words' "it's"
 check "--try: a report without advice measures nothing" is "$status $(grep -c measured out/report.txt)" "0 0"
 profile --full -- ./locks
 check "--full: each call is an event" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -c '[.profile, .operations.mutex_lock.count]')" '[false,100]'

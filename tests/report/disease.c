@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -393,6 +394,25 @@ static void alone_joined(void) {
     run(1, computing_thread);
 }
 
+/* The first thread waits for the others by a signal, which no trace has. */
+static void *signalling_thread(void *argument) {
+    compute(100000);
+    kill(getpid(), SIGUSR1);
+    return argument;
+}
+
+static void by_signal(void) {
+    pthread_t threads[2];
+    sigset_t one;
+    int signo;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, signalling_thread, NULL);
+    sigwait(&one, &signo);
+}
+
 static void alone_together(void) {
     run(3, computing_thread);
 }
@@ -419,7 +439,8 @@ int main(int argc, char **argv) {
                     {"known-times", known_times},
                     {"alone", alone},
                     {"alone-joined", alone_joined},
-                    {"alone-together", alone_together}};
+                    {"alone-together", alone_together},
+                    {"by-signal", by_signal}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();
