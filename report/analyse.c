@@ -141,7 +141,8 @@ static const char *why_empty(const struct rep_report *r) {
         return "a generator wrote this trace: it has no times of day (subutai predict simulates it)";
     if (r->info.n_events == 0 || r->n_live == 0)
         return r->info.whole ? "the trace has no events: the program did not synchronize"
-                             : "the trace has no events: the program was killed before it wrote any";
+                             : "the trace has no events: the program was killed before it wrote any, or has become "
+                               "another one by exec";
     for (uint32_t i = 0; i < r->info.n_objects; i++)
         n += r->objects[i].n;
     for (uint32_t i = 0; i < r->info.n_threads; i++)

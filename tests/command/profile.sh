@@ -31,6 +31,8 @@ int main(int argc, char **argv) {
         usleep(50000);
         lock(100);
     }
+    if (argc > 2 && strcmp(argv[2], "exec") == 0)
+        execl("/bin/true", "true", (char *)0);
     if (argc > 1 && strcmp(argv[1], "segv") == 0)
         raise(SIGSEGV);
     if (argc > 1 && strcmp(argv[1], "fork") == 0 && fork() == 0)
@@ -83,6 +85,9 @@ check "one line says so" matches "$err" "was ended by SIGSEGV"
 subutai profile -o killed -- sh -c 'kill -9 $$'
 check "killed before anything was written: one line says so" matches "$status $err" \
     "^137 subutai: profile: 'sh' was ended by SIGKILL before it had written anything to killed: let it run for longer\$"
+profile -- ./locks 0 exec
+check "a program that becomes another one: the report does not say that it was killed alone" matches "$status $(tr -s ' \n' ' ' <<<"$err")" \
+    '^0 .* the program was killed, or has become another one by exec .*wall '
 profile -- sh -c './locks 0; exec ./locks 0'
 check "programs that it starts" is "$(find out -name '*.sbt' | wc -l)" 2
 

@@ -70,10 +70,11 @@ static const char *what_is_missing(const struct sbt_trace_info *info) {
     if (info->whole)
         return "";
     if (!info->completed)
-        return "; not whole: the program was killed, the end is missing, and with it what threads waited for then";
+        return "; not whole: the program was killed, or has become another one by exec; the end is missing, and with "
+               "it what threads waited for then";
     if (info->end_is_known)
-        return "; the program was killed";
-    return "; the program was killed, after the last of these calls";
+        return "; the program was killed, or has become another one by exec";
+    return "; the program was killed, or has become another one by exec, after the last of these calls";
 }
 
 static void origin(const struct text *t) {
@@ -96,7 +97,7 @@ static char *misses_of(const struct sbt_trace_info *info) {
     if (!info->profile)
         return cmd_format("counted in profiles only");
     if (!info->whole)
-        return cmd_format("not known, the program was killed");
+        return cmd_format("not known, the trace has not the program's own end");
     if (!info->counts_misses)
         return cmd_format("not available here");
     if (info->n_counted_holds == 0)
