@@ -331,7 +331,10 @@ static void advise_program(struct rep_report *r) {
             a.value = part((double)r->threads[i].path_ns, (double)r->path.ns);
             a.thread = i;
         }
-    if (r->n_live > 1 && a.value >= SERIAL_LEAST && part((double)r->path.work_ns, (double)r->path.ns) >= MOSTLY)
+    bool guessed = r->info.completed && a.thread != REP_NONE &&
+                   part((double)r->threads[a.thread].guessed_ns, (double)r->threads[a.thread].path_ns) >= MOSTLY;
+    if (r->n_live > 1 && !guessed && a.value >= SERIAL_LEAST &&
+        part((double)r->path.work_ns, (double)r->path.ns) >= MOSTLY)
         advise(r, a);
 }
 

@@ -69,6 +69,7 @@ struct rep_thread {
     uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
     uint64_t path_ns, path_off_ns;       /* on the critical path; of that, off the processor between calls */
     bool still_runs;                     /* when the trace ended */
+    uint64_t guessed_ns;                 /* work since its last call, if the program was killed: it may have slept */
     uint32_t creator, created_at;        /* thread and site; REP_NONE: not known */
     struct rep_unended unended;
     struct rep_times times;

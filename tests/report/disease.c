@@ -413,6 +413,23 @@ static void by_signal(void) {
     sigwait(&one, &signo);
 }
 
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+/* Killed while all of its threads sleep: one for a condition, and the other makes no call that a profile has. */
+static void *sleeping_thread(void *argument) {
+    pause_us(200000);
+    raise(SIGKILL);
+    return argument;
+}
+
+static void killed_asleep(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, sleeping_thread, NULL);
+    pthread_mutex_lock(&hot);
+    for (;;)
+        pthread_cond_wait(&never, &hot);
+}
+
 static void alone_together(void) {
     run(3, computing_thread);
 }
@@ -440,7 +457,8 @@ int main(int argc, char **argv) {
                     {"alone", alone},
                     {"alone-joined", alone_joined},
                     {"alone-together", alone_together},
-                    {"by-signal", by_signal}};
+                    {"by-signal", by_signal},
+                    {"killed-asleep", killed_asleep}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();

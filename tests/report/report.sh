@@ -178,6 +178,11 @@ for calls in waits all; do
     check "a thread that waits for others by a signal, $calls: the report does not say that it waits for none" by_signal
 done
 
+subutai record -o asleep.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-asleep
+subutai report asleep.sbt
+check "killed while it sleeps: the report does not say that the thread computed" matches "$status $out" '^0 .*it may have slept'
+check "and does not advise to share out its work" matches "$(grep -c '\[serial\]' <<<"$out")" '^0$'
+
 subutai record -o joins.sbt --engine glibc -- "$DISEASE" alone-joined
 subutai report joins.sbt
 check "text: no table without a row" is "$(grep -c 'waited for which' <<<"$out")" 0

@@ -121,7 +121,9 @@ static void summary(const struct text *t) {
         double ns;
         const char *note;
     } rows[] = {
-        {"work", (double)s->cpu_ns, "CPU time between calls"},
+        {"work", (double)s->cpu_ns,
+         t->r->info.completed ? "CPU time between calls; behind a thread's last one it may have slept"
+                              : "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
         {"contention", (double)rep_contention_ns(s), "waiting for locks, and for what threads use as locks"},
