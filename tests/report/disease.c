@@ -396,6 +396,8 @@ static void alone_joined(void) {
 
 /* The first thread waits for the others by a signal, which no trace has. */
 static void *signalling_thread(void *argument) {
+    pthread_mutex_lock(&cold);
+    pthread_mutex_unlock(&cold);
     compute(100000);
     kill(getpid(), SIGUSR1);
     return argument;
