@@ -77,7 +77,8 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
         )
     elif not trace["whole"]:
         found.append(
-            "The trace is not whole: the program was killed, has become another one by exec, or its disk was full. It ends with what was written."
+            "The trace is not whole: the program was killed, has become another one by exec, or its disk was full. "
+            "It ends with what was written."
         )
     if profile:
         found.append(
