@@ -295,6 +295,10 @@ static void advise_off_cpu(struct rep_report *r) {
     a.figure = "critical_path_share";
     a.unit = REP_SHARE;
     a.value = off_cpu_share(r);
+    a.thread = 0;
+    for (uint32_t i = 1; i < r->info.n_threads; i++)
+        if (r->threads[i].path_off_ns > r->threads[a.thread].path_off_ns)
+            a.thread = i;
     if (a.value >= 0.3)
         advise(r, a);
 }
@@ -327,7 +331,10 @@ static void advise_program(struct rep_report *r) {
             a.value = part((double)r->threads[i].path_ns, (double)r->path.ns);
             a.thread = i;
         }
-    if (r->n_live > 1 && a.value >= SERIAL_LEAST && part((double)r->path.work_ns, (double)r->path.ns) >= MOSTLY)
+    bool guessed = r->info.completed && a.thread != REP_NONE &&
+                   part((double)r->threads[a.thread].guessed_ns, (double)r->threads[a.thread].path_ns) >= MOSTLY;
+    if (r->n_live > 1 && !guessed && a.value >= SERIAL_LEAST &&
+        part((double)r->path.work_ns, (double)r->path.ns) >= MOSTLY)
         advise(r, a);
 }
 
@@ -362,17 +369,25 @@ static void note_object(struct rep_advice *a, uint32_t object) {
         a->objects[a->n_objects++] = object;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
 /*
- * Did each thread that had not ended wait for another one, and for long? A wait for the outside is none of these. When
- * a killed program's threads began to wait is known, and how long they waited only if its death was seen.
+ * Did each thread that had not ended wait for another one, and for long? A wait for the outside is none of these. The
+ * threads are stuck since the last one that ended did: one that ends the process leaves idle threads behind, which it
+ * could have woken. When a killed program's threads began to wait is known, and how long they waited only if its death
+ * was seen.
  */
 static void advise_deadlock(struct rep_report *r) {
     struct rep_advice a = about(r, REP_DEADLOCK, REP_NONE);
-    uint64_t least_ns = UINT64_MAX;
+    uint64_t least_ns = UINT64_MAX, alone_ns = UINT64_MAX;
     for (uint32_t i = 0; i < r->info.n_threads; i++) {
         const struct rep_unended *u = &r->threads[i].unended;
-        if (!r->threads[i].still_runs)
+        if (!r->threads[i].still_runs) {
+            alone_ns = earlier(alone_ns, r->wall_ns - earlier(r->threads[i].end_ns, r->wall_ns));
             continue;
+        }
         note_object(&a, u->object);
         if (u->ns < least_ns) { /* 0: the thread is in no such wait */
             least_ns = u->ns;
@@ -381,6 +396,7 @@ static void advise_deadlock(struct rep_report *r) {
             a.site = u->site;
         }
     }
+    least_ns = earlier(least_ns, alone_ns);
     if (a.thread == REP_NONE || least_ns < STUCK_LEAST_NS)
         return;
     if (a.object != REP_NONE)

@@ -38,6 +38,10 @@ uint64_t rep_path_of(const struct rep_object *o) {
     return o->path.held_ns + o->path.wakeup_ns + o->path.waiting_ns + o->path.calls_ns;
 }
 
+bool rep_holds_waited(const struct rep_report *r, const struct rep_object *o) {
+    return o->gives_back && (o->type == SBT_TRACE_FUTEX || (r->info.profile && !o->counts_holds));
+}
+
 /* ---- beginning ---- */
 
 static bool begin(struct rep_walk *w) {
@@ -137,7 +141,8 @@ static const char *why_empty(const struct rep_report *r) {
         return "a generator wrote this trace: it has no times of day (subutai predict simulates it)";
     if (r->info.n_events == 0 || r->n_live == 0)
         return r->info.whole ? "the trace has no events: the program did not synchronize"
-                             : "the trace has no events: the program was killed before it wrote any";
+                             : "the trace has no events: the program was killed before it wrote any, or has become "
+                               "another one by exec";
     for (uint32_t i = 0; i < r->info.n_objects; i++)
         n += r->objects[i].n;
     for (uint32_t i = 0; i < r->info.n_threads; i++)

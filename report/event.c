@@ -28,6 +28,10 @@ void rep_give(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event 
         o->n_signals++;
     struct rep_signal signal = {
         .number = e->order, .at_ns = e->at_ns, .thread = thread, .site = e->site, .broadcast = broadcast};
+    if (rep_gives_permit(w->report, e) && o->counts_holds) {
+        rep_profile_release(w, thread, e);
+        return;
+    }
     if (rep_gives_permit(w->report, e))
         rep_permit_given(w, thread, e, &signal);
     rep_signal_put(w, e->object, signal);

@@ -67,9 +67,10 @@ struct rep_unended {
 
 struct rep_thread {
     uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
-    uint64_t path_ns;
-    bool still_runs;              /* when the trace ended */
-    uint32_t creator, created_at; /* thread and site; REP_NONE: not known */
+    uint64_t path_ns, path_off_ns;       /* on the critical path; of that, off the processor between calls */
+    bool still_runs;                     /* when the trace ended */
+    uint64_t guessed_ns;                 /* work since its last call, if the program was killed: it may have slept */
+    uint32_t creator, created_at;        /* thread and site; REP_NONE: not known */
     struct rep_unended unended;
     struct rep_times times;
 };
@@ -138,10 +139,11 @@ struct rep_path_part {
 struct rep_object {
     uint8_t type; /* enum sbt_trace_type */
     bool made_by_init;
-    bool gives_back;  /* a semaphore or futex that is a lock: a thread that has waited there gives it back */
-    bool beside_lock; /* a futex at which the readers of such a lock wait */
-    bool unclear;     /* a futex that may be a lock, or not */
-    uint32_t made;    /* site of its init, or of its first use */
+    bool gives_back;   /* a semaphore or futex that is a lock: a thread that has waited there gives it back */
+    bool beside_lock;  /* a futex at which the readers of such a lock wait */
+    bool unclear;      /* a futex that may be a lock, or not */
+    bool counts_holds; /* a profile's semaphore: all holds are in its tallies */
+    uint32_t made;     /* site of its init, or of its first use */
     uint32_t group, detail;
     uint32_t size;  /* of a barrier, its count; of a semaphore, its initial value */
     uint32_t mutex; /* of a condition: the mutex of its last wait */
@@ -313,5 +315,8 @@ uint64_t rep_event_waits_ns(const struct rep_times *times); /* conditions, semap
 /* Life without idle waits and joins, at least 1. */
 uint64_t rep_active_ns(const struct rep_times *times);
 uint64_t rep_path_of(const struct rep_object *object);
+/* Are its holds those alone that began with a wait? A free futex is taken without a call, and some profiles do not time
+ * holds of semaphores. */
+bool rep_holds_waited(const struct rep_report *report, const struct rep_object *object);
 
 #endif

@@ -44,6 +44,7 @@ static void survey_thread(struct rep_thread *t, const struct sbt_trace_event *e,
     t->end_ns = e->at_ns + e->took_ns;
     t->times.cpu_ns += e->work_ns;
     t->still_runs = sbt_trace_still_runs(e);
+    t->guessed_ns = t->still_runs ? e->work_ns : 0;
 }
 
 /* ---- details ---- */

@@ -56,13 +56,23 @@ static void add_permits(struct rep_walk *w, const struct sbt_trace_tally *t) {
         rep_futexes_count(w, t->thread, &e, t->n - t->n_failed);
 }
 
-static void add(struct rep_walk *w, const struct sbt_trace_tally *t) {
+/* A thread may have taken and posted a semaphore that is no lock. Its holds are none. */
+static void without_holds(struct sbt_trace_tally *t) {
+    t->n_timed = t->n_held = 0;
+    t->held_ns = t->held_max_ns = 0;
+}
+
+static void add(struct rep_walk *w, struct sbt_trace_tally *t) {
     struct rep_report *r = w->report;
     if (is_of_tasks(t)) {
         add_tasks(w, t);
         return;
     }
     add_permits(w, t);
+    if (t->type == SBT_TRACE_SEM && t->n_held != 0 && t->object < r->info.n_objects)
+        r->objects[t->object].counts_holds = true;
+    if (t->type == SBT_TRACE_SEM && (t->object >= r->info.n_objects || !r->objects[t->object].gives_back))
+        without_holds(t);
     struct rep_times *times = t->thread < r->info.n_threads ? &r->threads[t->thread].times : NULL;
     if (times != NULL)
         times->sections.held_ns += t->held_ns;

@@ -31,6 +31,7 @@ const struct sim_host_cost sim_host_cost_table[] = {
     {"kernel", "sleep_ns", AT(kernel.sleep_ns), TIMES, "futex wait that sleeps, CPU time"},
     {"kernel", "wake_busy_ns", AT(kernel.wake_busy_ns), TIMES, "futex wake to a busy CPU, the waker's time"},
     {"kernel", "wake_remote_ns", AT(kernel.wake_remote_ns), TIMES, "futex wake to another CPU that computes on"},
+    {"kernel", "interrupt_ns", AT(kernel.interrupt_ns), TIMES, "what an interrupt takes from a thread that computes"},
     {"kernel", "wake_idle_ns", AT(kernel.wake_idle_ns), TIMES, "futex wake to an idle CPU, the waker's time"},
     {"kernel", "wake_deep_ns", AT(kernel.wake_deep_ns), TIMES, "futex wake to a CPU long idle, the waker's time"},
     {"kernel", "latency_busy_ns", AT(kernel.latency_busy_ns), TIMES, "until the sleeper runs, its CPU was busy"},

@@ -48,6 +48,7 @@ struct sim_host_costs {
         double wake_busy_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU is the waker's */
         double
             wake_remote_ns;  /* FUTEX_WAKE, the waker's time: the sleeper's CPU, another one, computes on; 0: unknown */
+        double interrupt_ns; /* what an interrupt from another CPU takes from a thread that computes; 0: unknown */
         double wake_idle_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
         double wake_deep_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
         double
@@ -98,6 +99,8 @@ struct sim_host_cost {
     const char *help;
 };
 extern const struct sim_host_cost sim_host_cost_table[];
+/* A cost that files of this version have not had from the beginning: without it, it is 0. */
+bool sim_host_cost_is_later(const struct sim_host_cost *row);
 extern const size_t sim_n_host_costs;
 
 /*

@@ -27,7 +27,7 @@ enum {
 };
 
 const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS] = {"lines",  "latency", "slices", "balance",
-                                                               "memory", "preempt", "ahead"};
+                                                               "memory", "preempt", "ahead",  "interrupts"};
 
 static uint32_t ns(double value) {
     return value < 0 ? 0 : value > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)(value + 0.5);
@@ -75,6 +75,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .late_idle_ns = ns(c->kernel.latency_idle_ns - c->kernel.wake_idle_ns - half),
         .late_deep_ns = ns(c->kernel.latency_deep_ns - c->kernel.wake_deep_ns - half),
         .late_busy_ns = ns(c->kernel.latency_busy_ns - c->kernel.wake_idle_ns - half - c->kernel.switch_ns),
+        .interrupt_ns = ns(c->kernel.interrupt_ns), /* none if it is not known */
         .switch_ns = ns(c->kernel.switch_ns),
         .yield_ns = ns(c->kernel.yield_ns),
         .spawn_ns = ns(sync->spawn_ns),

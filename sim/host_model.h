@@ -12,15 +12,16 @@
 
 /* Effects that can be left out, to see what they are worth. */
 enum sim_host_effect {
-    SIM_HOST_LINES = 1,    /* a cache line that another core had last costs a transfer */
-    SIM_HOST_LATENCY = 2,  /* a woken thread begins late on a core that was idle */
-    SIM_HOST_SLICES = 4,   /* the scheduler preempts; without it a thread keeps its core until it waits */
-    SIM_HOST_BALANCE = 8,  /* busy cores exchange threads at intervals */
-    SIM_HOST_MEMORY = 16,  /* threads that run at once slow each other down in memory */
-    SIM_HOST_PREEMPT = 32, /* a woken thread takes the core from the thread that runs there */
-    SIM_HOST_AHEAD = 64,   /* a processor fetches a line while the work before the call is under way */
-    SIM_HOST_N_EFFECTS = 7,
-    SIM_HOST_ALL = 127
+    SIM_HOST_LINES = 1,        /* a cache line that another core had last costs a transfer */
+    SIM_HOST_LATENCY = 2,      /* a woken thread begins late on a core that was idle */
+    SIM_HOST_SLICES = 4,       /* the scheduler preempts; without it a thread keeps its core until it waits */
+    SIM_HOST_BALANCE = 8,      /* busy cores exchange threads at intervals */
+    SIM_HOST_MEMORY = 16,      /* threads that run at once slow each other down in memory */
+    SIM_HOST_PREEMPT = 32,     /* a woken thread takes the core from the thread that runs there */
+    SIM_HOST_AHEAD = 64,       /* a processor fetches a line while the work before the call is under way */
+    SIM_HOST_INTERRUPTS = 128, /* an interrupt takes time from the thread that it interrupts */
+    SIM_HOST_N_EFFECTS = 8,
+    SIM_HOST_ALL = 255
 };
 
 enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH, SIM_HOST_DELEGATE };
@@ -40,6 +41,7 @@ struct sim_host_model {
     uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
     uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there; */
     uint32_t late_busy_ns;               /* a core with another thread, interrupted at the cost of wake_idle_ns */
+    uint32_t interrupt_ns;               /* which takes so much from the thread that runs there */
     uint32_t switch_ns;                  /* a core changes to another thread */
     uint32_t yield_ns;                   /* a yield that finds no other thread */
     uint32_t spawn_ns, born_ns, end_ns;  /* creating a thread; until it runs on an idle core; its end and a join */
@@ -61,7 +63,7 @@ struct sim_host_model {
     uint32_t effects;   /* enum sim_host_effect, or-ed */
 };
 
-/* "lines", "latency", "slices", "balance", "memory", "preempt": of effect 1 << number. */
+/* "lines", "latency", "slices", "balance", "memory", "preempt", "ahead", "interrupts": of effect 1 << number. */
 extern const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS];
 
 /* The model of a machine with those costs and n_cores cores. */

@@ -53,6 +53,13 @@ static bool preempts(const struct sim *sim, const struct sim_host_core *core, co
            (has_begun(sim, core) || t->host.deadline < core->on->host.deadline);
 }
 
+/* The core's thread has its work behind it by so much later. It waits for nothing meanwhile, and the scheduler counts
+ * that as its time. */
+static void interrupt(struct sim *sim, struct sim_host_core *core) {
+    if (sim_host_has(sim, SIM_HOST_INTERRUPTS) && core->on->left < SIM_HOST_ENDLESS)
+        core->on->left += sim->host->model.interrupt_ns;
+}
+
 /* Put a ready thread into a core's run queue. If that is idle, the thread runs there `late_ns` from now. */
 static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice,
                     uint64_t late_ns) {
@@ -66,6 +73,8 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
     if (!sim_host_push(sim, core, t))
         return;
     if (!sim->host->fibers) {
+        if (t->host.interrupts)
+            interrupt(sim, core);
         if (!core->preempts && preempts(sim, core, t)) {
             core->preempts = true;
             core->preempt_at = sim_now(sim) + (t->host.interrupts ? sim->host->model.late_busy_ns : 0);

@@ -12,7 +12,6 @@ enum {
     STEAL_NS = 300,   /* what taking fibers from another carrier costs */
     SPINS_CHECK = 16, /* one in so many events of a thread that spins */
 };
-#define ENDLESS (UINT64_MAX / 8) /* what is left of a spin without an end, however long it has lasted */
 
 /* ---- the core's event ---- */
 
@@ -57,8 +56,8 @@ static uint64_t next_look(struct sim *sim, struct sim_host_core *core) {
 
 void sim_host_arm(struct sim *sim, struct sim_host_core *core) {
     const struct sim_thread *t = core->on;
-    uint64_t at = t->left < ENDLESS ? core->from + t->left : UINT64_MAX;
-    if (__builtin_expect(core->n_ready > 0, 0) && (sim_host_has(sim, SIM_HOST_SLICES) || t->left >= ENDLESS)) {
+    uint64_t at = t->left < SIM_HOST_ENDLESS ? core->from + t->left : UINT64_MAX;
+    if (__builtin_expect(core->n_ready > 0, 0) && (sim_host_has(sim, SIM_HOST_SLICES) || t->left >= SIM_HOST_ENDLESS)) {
         uint64_t look = next_look(sim, core);
         at = look < at ? look : at;
     }
@@ -68,7 +67,7 @@ void sim_host_arm(struct sim *sim, struct sim_host_core *core) {
 }
 
 void sim_host_queue_changed(struct sim *sim, struct sim_host_core *core) {
-    if (core->armed || core->on->left >= ENDLESS)
+    if (core->armed || core->on->left >= SIM_HOST_ENDLESS)
         sim_host_arm(sim, core);
 }
 
@@ -299,7 +298,7 @@ void sim_host_run(struct sim *sim, struct sim_thread *t, uint64_t ns, sim_then *
     t->then = then;
     t->left = left;
     t->host.owed_ns = 0;
-    if (__builtin_expect(from < now || left >= ENDLESS || core->armed, 0))
+    if (__builtin_expect(from < now || left >= SIM_HOST_ENDLESS || core->armed, 0))
         run_unusual(sim, core);
     else if (__builtin_expect(core->n_ready > 0, 0))
         run_wanted(sim, core, from + left);

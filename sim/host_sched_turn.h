@@ -5,6 +5,9 @@
 
 #include "host_core.h"
 
+/* What is left of a spin without an end, however long it has lasted: so much, or more. */
+#define SIM_HOST_ENDLESS (UINT64_MAX / 8)
+
 void sim_host_own_event(struct sim *sim, uint32_t core);                    /* of a core with a thread */
 void sim_host_event(struct sim *sim, const struct sim_event *event);        /* the same, from far ahead */
 void sim_host_search_event(struct sim *sim, const struct sim_event *event); /* of an idle carrier */

@@ -196,6 +196,24 @@ static int open_live_of(const char *path, const char *target, char *live_path) {
     return fd;
 }
 
+static bool is_locked(int fd, enum trace_live_lock which) {
+    struct flock byte = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = which, .l_len = 1};
+    return fcntl(fd, F_OFD_GETLK, &byte) == 0 && byte.l_type != F_UNLCK;
+}
+
+uint32_t sbt_trace_writer(const char *path) {
+    char live_path[PATH_MAX], *target = realpath(path, NULL);
+    int fd = target != NULL ? open_live_of(path, target, live_path) : -1;
+    struct trace_live_header h;
+    struct stat st;
+    bool written = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && read_at(fd, 0, &h, sizeof h) &&
+                   trace_rest_fits(&h) && h.ended == 0 && (is_locked(fd, LIVE_LOCK_PROCESS) || is_alive(&h));
+    if (fd >= 0)
+        close(fd);
+    free(target);
+    return written ? h.process_id : 0;
+}
+
 void sbt_trace_complete(const char *path, uint32_t just_ended) {
     char live_path[PATH_MAX], *target = realpath(path, NULL);
     struct completion c = {.fd = -1, .live_fd = -1};

@@ -165,6 +165,8 @@ struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error
  * sbt_trace_open does this first. `just_ended`: this process has ended just now, so the caller knows when; 0: none.
  */
 void sbt_trace_complete(const char *path, uint32_t just_ended);
+/* The process that still writes the trace at that path; 0: none is known to. */
+uint32_t sbt_trace_writer(const char *path);
 void sbt_trace_close(struct sbt_trace *trace);
 const struct sbt_trace_info *sbt_trace_info(const struct sbt_trace *trace);
 

@@ -76,6 +76,8 @@ void cpus_pair(int pair[static 2]);
 
 /* The parts. Each takes `seconds` in all. */
 void measure_kernel(double seconds); /* kernel.c */
+/* interrupt.c: the sender's CPU and another one, on which a thread computes; part of `kernel`. */
+void measure_interrupts(double seconds, int sender, int watched);
 void measure_turns(double seconds);  /* turns.c: threads that share a CPU */
 void measure_core(double seconds);   /* core.c */
 void measure_memory(double seconds); /* memory.c */

@@ -8,10 +8,13 @@
  * takes a time stamp when its call returns. The latency runs from the waker's first stamp to that.
  *
  * "Busy": a third thread computes on the second CPU. "Remote": the same, and the sleeper is of SCHED_BATCH, so that it
- * takes nothing from that thread, and no interrupt is sent. When the round's call is over that thread yields once, so
- * that rounds follow each other as fast as in a program. What sleeping and waking cost on a busy CPU is not measured
- * here, because the waker's CPU sends the other one an interrupt, which on a virtual machine is most of the time:
- * turns.c.
+ * takes nothing from that thread. Linux interrupts that thread all the same if its slice is over when another thread
+ * comes to its CPU, and on some machines that was so in each round. So a round in which the sleeper has returned soon
+ * does not count. After the others (5) that thread yields, so that rounds follow each other as threads do in a program;
+ * after such a one it sleeps for a moment, and begins with a new slice.
+ *
+ * What sleeping and waking cost on a busy CPU is not measured here, because the waker's CPU sends the other one an
+ * interrupt, which on a virtual machine is most of the time: turns.c.
  */
 #include "calibrate.h"
 
@@ -26,6 +29,7 @@
 #define IDLE_PAUSE_NS 20000   /* the CPU has just become idle */
 #define DEEP_PAUSE_NS 2000000 /* it has had time for what the kernel and the hypervisor do with idle CPUs */
 #define BUSY_PAUSE_NS 500000  /* the sleeper has not had its share of the CPU for a while */
+#define INTERRUPT_NS 100000   /* a sleeper that an interrupt lets in has returned by then */
 
 static long futex(_Atomic uint32_t *word, int operation, uint32_t value) {
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL);
@@ -55,7 +59,9 @@ static struct {
     _Alignas(CALIBRATE_LINE) _Atomic uint32_t sleeping; /* the round in which the sleeper calls FUTEX_WAIT */
     _Alignas(CALIBRATE_LINE) _Atomic uint32_t woken;    /* the round in which it has returned; orders what follows */
     uint64_t woken_ns;                                  /* when it returned */
-    _Alignas(CALIBRATE_LINE) _Atomic uint32_t yield;    /* the round in which the thread that computes yields */
+    _Alignas(CALIBRATE_LINE) _Atomic uint32_t rest;     /* the round in which the thread that computes yields, */
+    _Atomic bool sleeps;                                /* or sleeps; ordered by `rest`; */
+    _Alignas(CALIBRATE_LINE) _Atomic uint32_t rested;   /* the round in which it has done so */
     _Alignas(CALIBRATE_LINE) atomic_bool over, busy;
 } shared;
 static int pair[2];
@@ -75,12 +81,17 @@ static void *sleeper(void *unused) {
 
 static void *hog(void *unused) {
     pin_to(pair[1]);
-    uint32_t yielded = 0;
-    while (atomic_load_explicit(&shared.busy, memory_order_relaxed)) {              /* carries no data */
-        uint32_t yield = atomic_load_explicit(&shared.yield, memory_order_relaxed); /* neither */
-        if (yield != yielded)
+    uint32_t rested = 0;
+    while (atomic_load_explicit(&shared.busy, memory_order_relaxed)) {            /* carries no data */
+        uint32_t rest = atomic_load_explicit(&shared.rest, memory_order_acquire); /* of remote_rounds() */
+        if (rest == rested)
+            continue;
+        if (atomic_load_explicit(&shared.sleeps, memory_order_relaxed))
+            nanosleep(&(struct timespec){.tv_nsec = 1}, NULL);
+        else
             sched_yield();
-        yielded = yield;
+        rested = rest;
+        atomic_store_explicit(&shared.rested, rested, memory_order_relaxed); /* neither does this */
     }
     return unused;
 }
@@ -90,35 +101,70 @@ static void await(_Atomic uint32_t *word, uint32_t value) {
         look_again();
 }
 
+static void pause_for(uint64_t ns) {
+    for (uint64_t from = now_ns(); now_ns() - from < ns;)
+        look_again();
+}
+
 static uint32_t n_rounds;
 
-/* Rounds with that pause; `wake` or `latency` may be NULL. */
+struct round {
+    uint32_t number;
+    bool slept; /* the call found the sleeper */
+    uint64_t begin_ns, done_ns;
+};
+
+/* (1) to (3). */
+static struct round wake_after(uint64_t pause_ns) {
+    struct round round = {.number = ++n_rounds};
+    await(&shared.sleeping, round.number);
+    pause_for(pause_ns);
+    round.begin_ns = now_ns();
+    atomic_store(&shared.word, round.number);
+    long n = futex(&shared.word, FUTEX_WAKE, 1);
+    round.done_ns = now_ns();
+    if (n < 0)
+        fail("FUTEX_WAKE: %s", strerror(errno));
+    round.slept = n == 1;
+    return round;
+}
+
+/* A sleeper that never slept would make rounds without samples for ever. */
+static void check_slept(const struct round *round, uint64_t hopeless, uint64_t pause_ns) {
+    if (!round->slept && is_hopeless(hopeless))
+        fail("no thread sleeps %ju ns after its FUTEX_WAIT", (uintmax_t)pause_ns);
+}
+
+/* Rounds with that pause; `wake` may be NULL. */
 static void rounds(struct samples *wake, struct samples *latency, uint64_t pause_ns, double seconds) {
     double clock_ns = clock_cost_ns();
     uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
-    /* A sleeper that never slept would make rounds without samples for ever. */
-    for (uint64_t hopeless = hopeless_cpu_ns(seconds); samples_wanted(latency != NULL ? latency : wake, end_ns);) {
-        uint32_t round = ++n_rounds;
-        await(&shared.sleeping, round);
-        for (uint64_t from = now_ns(); now_ns() - from < pause_ns;)
-            look_again();
-        uint64_t begin = now_ns();
-        atomic_store(&shared.word, round);
-        long n = futex(&shared.word, FUTEX_WAKE, 1);
-        uint64_t done = now_ns();
-        if (n < 0)
-            fail("FUTEX_WAKE: %s", strerror(errno));
-        if (latency == NULL)
-            atomic_store_explicit(&shared.yield, round, memory_order_relaxed); /* see above */
-        await(&shared.woken, round);
-        if (n == 1) {
-            if (wake != NULL)
-                samples_add(wake, (double)(done - begin) - clock_ns);
-            if (latency != NULL)
-                samples_add(latency, (double)(shared.woken_ns - begin) - clock_ns);
-        } else if (is_hopeless(hopeless)) {
-            fail("no thread sleeps %ju ns after its FUTEX_WAIT", (uintmax_t)pause_ns);
-        }
+    for (uint64_t hopeless = hopeless_cpu_ns(seconds); samples_wanted(latency, end_ns);) {
+        struct round round = wake_after(pause_ns);
+        await(&shared.woken, round.number);
+        check_slept(&round, hopeless, pause_ns);
+        if (round.slept && wake != NULL)
+            samples_add(wake, (double)(round.done_ns - round.begin_ns) - clock_ns);
+        if (round.slept)
+            samples_add(latency, (double)(shared.woken_ns - round.begin_ns) - clock_ns);
+    }
+}
+
+/* Where an interrupt comes in each round, samples with it are better than none. */
+static void remote_rounds(struct samples *wake, double seconds) {
+    double clock_ns = clock_cost_ns();
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    for (uint64_t hopeless = hopeless_cpu_ns(seconds); samples_wanted(wake, end_ns);) {
+        struct round round = wake_after(IDLE_PAUSE_NS);
+        pause_for(INTERRUPT_NS);
+        bool interrupted = atomic_load(&shared.woken) == round.number;
+        atomic_store_explicit(&shared.sleeps, interrupted, memory_order_relaxed);
+        atomic_store_explicit(&shared.rest, round.number, memory_order_release);
+        await(&shared.woken, round.number);
+        await(&shared.rested, round.number);
+        check_slept(&round, hopeless, IDLE_PAUSE_NS);
+        if (round.slept && (!interrupted || is_hopeless(hopeless)))
+            samples_add(wake, (double)(round.done_ns - round.begin_ns) - clock_ns);
     }
 }
 
@@ -135,7 +181,7 @@ static void sleep_and_wake(double seconds) {
     must(pthread_create(&computing, NULL, hog, NULL), "pthread_create");
     rounds(NULL, latency_busy, BUSY_PAUSE_NS, seconds / 4);
     must(pthread_setschedparam(thread, SCHED_BATCH, &(struct sched_param){0}), "pthread_setschedparam");
-    rounds(wake_remote, NULL, IDLE_PAUSE_NS, seconds / 4);
+    remote_rounds(wake_remote, seconds / 4);
     atomic_store(&shared.busy, false);
     must(pthread_join(computing, NULL), "pthread_join");
     atomic_store(&shared.over, true);
@@ -150,5 +196,6 @@ void measure_kernel(double seconds) {
     samples_of_batches("call_ns", seconds * 0.1, call_nothing);
     samples_of_batches("wake_nobody_ns", seconds * 0.1, wake_nobody);
     samples_of_batches("wait_changed_ns", seconds * 0.1, wait_changed);
-    sleep_and_wake(seconds * 0.7);
+    measure_interrupts(seconds * 0.1, pair[0], pair[1]);
+    sleep_and_wake(seconds * 0.6);
 }

@@ -72,8 +72,7 @@ static bool read_tree(struct tree *t) {
 static uint8_t *said;
 
 void sbt_log_may_say_in_tree(void) {
-    struct tree t;
-    if (sbt_options.value[SBT_OPT_VERBOSE].u != 1 || !read_tree(&t))
+    if (sbt_options.value[SBT_OPT_VERBOSE].u != 1)
         return;
     long page = sbt_syscall6(SYS_mmap, 0, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     said = page < 0 && page > -4096 ? NULL : (uint8_t *)page;
@@ -82,10 +81,10 @@ void sbt_log_may_say_in_tree(void) {
 /* Where there can be no file, in a sandbox for instance, each process is the first of those that share its byte. */
 static bool is_first(void) {
     struct tree t;
-    if (!read_tree(&t))
-        return true;
     if (said != NULL && __atomic_exchange_n(said, 1, __ATOMIC_RELAXED) != 0)
         return false;
+    if (!read_tree(&t))
+        return true;
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)t.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                            0600, 0, 0);
     if (fd >= 0)

@@ -11,10 +11,10 @@ void sbt_log(unsigned verbosity, const char *first, ...) __attribute__((sentinel
 /*
  * The same at verbosity 1, for what need not be said more than once in a process tree: only the first process that says
  * such a line does. At verbosity 2 and more each process says it. The tree is what one call of the command has started:
- * it gives the tree a name (SBT_TREE, core/options.h). Without a name each process is a tree of its own. That the line
- * was said is kept in an empty file, which the tree's first process removes when it ends; and for forked processes,
- * which may be in a sandbox without files, in memory that they share. sbt_log_may_say_in_tree, called once at start
- * where such lines may come, makes that memory. Without it the file alone counts.
+ * it gives the tree a name (SBT_TREE, core/options.h). Without a name a process and those that it forks are a tree.
+ * That the line was said is kept in an empty file, which the tree's first process removes when it ends; and for forked
+ * processes, which may be in a sandbox without files, in memory that they share. sbt_log_may_say_in_tree, called once
+ * at start where such lines may come, makes that memory. Without it the file alone counts.
  */
 void sbt_log_may_say_in_tree(void);
 void sbt_log_in_tree(const char *subject, const char *what, const char *why);

@@ -9,7 +9,10 @@
 #include "core/cpus.h"
 #include "os/arch.h"
 #include "os/elf.h"
+#include "os/proc.h"
 #include "os/real.h"
+
+#define ADDRESS_AS_ID 0x20000000u /* FUTEX_WAITERS and FUTEX_OWNER_DIED are above it, the largest id is far below */
 
 _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
 
@@ -48,10 +51,22 @@ void sbt_thread_learn(void) {
         sbt_thread_copy_at = record - (const char *)__builtin_thread_pointer() + (intptr_t)field[OFFSET];
 }
 
+/*
+ * A filter of system calls may refuse to tell the id. Owners of locks must be told apart all the same: by another way
+ * to the id, or by an address, which is no thread's id.
+ */
+static uint32_t read_tid(void) {
+    long tid = sbt_syscall0(SYS_gettid);
+    if (SBT_LIKELY(tid > 0))
+        return (uint32_t)tid;
+    uint32_t linked = sbt_proc_tid();
+    return linked != 0 ? linked : ADDRESS_AS_ID | (uint32_t)((uintptr_t)&sbt_self / sizeof sbt_self % ADDRESS_AS_ID);
+}
+
 uint32_t sbt_thread_tid(void) {
     sbt_fork_generation(); /* a child has an id of its own */
     if (SBT_UNLIKELY(sbt_self.tid == 0))
-        sbt_self.tid = (uint32_t)sbt_syscall0(SYS_gettid);
+        sbt_self.tid = read_tid();
     return sbt_self.tid;
 }
 

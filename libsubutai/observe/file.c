@@ -52,13 +52,22 @@ static void fail(long error) {
                 NULL);
 }
 
+/* A server that shows what it does in the place of its command line fills the rest of that with zeros. One empty word
+ * at the end may be an argument. */
+static long without_rest(const char *words, long n) {
+    long end = n;
+    while (end > 0 && words[end - 1] == '\0')
+        end--;
+    return n - end > 2 ? end + 1 : n;
+}
+
 /* The command line as a shell would read it, for `subutai report --try`; no more of its words than fit. */
 static uint8_t *define_process(uint8_t *at) {
     char words[2048], command[2048];
     const char *engine = sbt_engine.name;
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/cmdline", O_RDONLY | O_CLOEXEC, 0, 0, 0), n = 0;
     if (fd >= 0) {
-        n = sbt_syscall3(SYS_read, fd, words, sizeof words);
+        n = without_rest(words, sbt_syscall3(SYS_read, fd, words, sizeof words));
         sbt_syscall3(SYS_close, fd, 0, 0);
     }
     n = (long)words_quote(command, sizeof command, words, n > 0 ? (size_t)n : 0);

@@ -46,6 +46,7 @@ enum {
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
     PROFILE_N_NESTED = 16,  /* locks that a thread is known to hold at a time */
+    PROFILE_N_PERMITS = 8,  /* semaphores of which a thread knows whether it uses them as locks */
     PROFILE_N_ORDERS = 512, /* pairs of locks that one thread holds together */
     PROFILE_FLUSH_NS = 250000000,
 };
@@ -117,6 +118,12 @@ struct rec_order {
     bool held_shared, taken_shared; /* for reading, each time */
 };
 
+/* A semaphore that the thread has used last of those with this place. `gives_back`: as a lock. */
+struct rec_permit {
+    uintptr_t sem;
+    bool taken, gives_back;
+};
+
 struct rec_profile {
     volatile uint32_t busy;
     uint32_t generation;                     /* as in a record */
@@ -160,6 +167,7 @@ struct rec_profile {
     volatile uint32_t n_nested;
     uint32_t n_orders_written; /* to make room, since the last flush */
     struct rec_nested nested[PROFILE_N_NESTED];
+    struct rec_permit permits[PROFILE_N_PERMITS];
     struct rec_misses misses;
     struct trace_live_book *book;              /* what outlives a killed process, with the first tables behind it */
     uint64_t book_at;                          /* where it is in the file; 0: in private memory */
@@ -414,6 +422,9 @@ static inline bool rec_is_refusable(const struct rec_limit *limit) {
 int rec_profile_wait(const struct rec_key *key, int (*wait)(void *, const struct rec_limit *),
                      const struct rec_limit *limit);
 int rec_profile_release(const struct rec_key *key, int (*release)(void *));
+/* The thread has taken the semaphore: is that a hold? And it is about to post it: if so, the hold is over. */
+bool rec_permit_taken(const void *sem);
+void rec_permit_given(const void *sem);
 /* A condition wait is about to give up its mutex, and has it again. */
 void rec_profile_give_up(const void *mutex, const void *site);
 uint64_t rec_profile_regained(struct rec_node *node, const void *mutex, const void *site);

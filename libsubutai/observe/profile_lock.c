@@ -46,6 +46,39 @@ int rec_profile_release(const struct rec_key *key, int (*release)(void *)) {
     return r;
 }
 
+/*
+ * Semaphores that the thread uses as locks. A semaphore by which threads give each other work is taken by one thread
+ * and given by another: its waits begin no holds. So a thread's take begins one if the thread itself has given back
+ * what it took there last.
+ */
+static struct rec_permit *permit_of(struct rec_profile *p, const void *sem) {
+    struct rec_permit *permit = &p->permits[((uintptr_t)sem >> 5) % PROFILE_N_PERMITS];
+    if (permit->sem != (uintptr_t)sem)
+        *permit = (struct rec_permit){.sem = (uintptr_t)sem};
+    return permit;
+}
+
+bool rec_permit_taken(const void *sem) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL)
+        return false;
+    struct rec_permit *permit = permit_of(p, sem);
+    permit->gives_back &= !permit->taken;
+    permit->taken = true;
+    return permit->gives_back;
+}
+
+void rec_permit_given(const void *sem) {
+    struct rec_profile *p = rec_profile_mine();
+    if (p == NULL)
+        return;
+    struct rec_permit *permit = permit_of(p, sem);
+    if (permit->taken && permit->gives_back)
+        rec_profile_releasing(sem);
+    permit->gives_back = permit->taken;
+    permit->taken = false;
+}
+
 static int nothing(void *object) {
     (void)object;
     return 0;

@@ -8,7 +8,8 @@
  * The list of held locks costs a program without nested locks two stores an acquisition; a nested lock looks into the
  * table. Memory and disk are bounded: a pair has its place within PROBES of its hash. If these are taken one of
  * them is written and given away, PROFILE_N_ORDERS times between two flushes; later pairs wait for the next flush.
- * Objects without a number are in no order: a report could not tell them apart.
+ * Objects without a number are in no order: a report could not tell them apart. Nor are semaphores, which another
+ * thread may give back.
  *
  * The list may be wrong for a while: a lock that another thread gives back, or that is held when the thread leaves a
  * function by longjmp, stays in it until the thread takes it again, or PROFILE_N_NESTED newer ones have pushed it out.
@@ -105,7 +106,7 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
                                 .held_shared = held->shared,
                                 .taken_shared = rec_is_shared(taken->op)};
         for (uint32_t i = 0; i < p->n_nested && o->n_gates < SBT_TRACE_MOST_GATES; i++)
-            if (p->nested[i].object != held->object)
+            if (p->nested[i].object != held->object && p->nested[i].type != SBT_TRACE_SEM)
                 o->gate[o->n_gates++] = gate_of(p, &p->nested[i]);
         if (rec.stack_min_ns != 0)
             o->stack = rec_stack_take(p->thread, __builtin_frame_address(0), (const void *)taken->site);
@@ -158,12 +159,14 @@ SBT_NOINLINE void rec_profile_nested(struct rec_profile *p, const struct rec_key
         drop(p, 0);
     bool is_try = key->op == SBT_TRACE_MUTEX_TRYLOCK || key->op == SBT_TRACE_RWLOCK_TRYRDLOCK ||
                   key->op == SBT_TRACE_RWLOCK_TRYWRLOCK || key->op == SBT_TRACE_SPIN_TRYLOCK;
-    if (is_try || p->n_nested == 0 || p->busy != 0 || p->thread->busy != 0 || !rec_profile_begin_change(p))
+    if (is_try || key->type == SBT_TRACE_SEM || p->n_nested == 0 || p->busy != 0 || p->thread->busy != 0 ||
+        !rec_profile_begin_change(p))
         return;
     if (p->orders == NULL)
         p->orders = rec_profile_map(p, PROFILE_N_ORDERS * sizeof *p->orders, LOG_ORDERS, &p->book->orders);
     for (uint32_t i = 0; p->orders != NULL && i < p->n_nested; i++)
-        count(p, &p->nested[i], key);
+        if (p->nested[i].type != SBT_TRACE_SEM)
+            count(p, &p->nested[i], key);
     rec_profile_end_change(p);
 }
 

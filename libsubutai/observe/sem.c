@@ -52,14 +52,25 @@ static void cancelled(void *waiting) {
     rec_leave(&o->c, ECANCELED);
 }
 
+/* In a profile: a wait that did not have to wait is over. */
+static void count_taken(struct rec_call *c, const sem_t *sem, const void *site) {
+    struct rec_key key = {(uintptr_t)sem, (uintptr_t)site, c->event.op, SBT_TRACE_SEM, false, 0};
+    consume(c);
+    if (rec_permit_taken(sem)) {
+        rec_drop(c);
+        rec_profile_acquired(&key);
+    } else {
+        rec_profile_leave(c, sem, site, false);
+    }
+}
+
 /* In a profile, where a wait that need not wait is no event. The wait is a cancellation point all the same. */
 static bool taken_at_once(struct rec_call *c, const struct wait *w, const void *site) {
     int saved = errno;
     bool taken = !rec_is_refusable(&(struct rec_limit){w->clock, w->at}) && sbt_sem_trywait(w->sem) == 0;
     errno = saved;
     if (taken) {
-        consume(c);
-        rec_profile_leave(c, w->sem, site, false);
+        count_taken(c, w->sem, site);
     } else {
         rec_profile_begin_wait(w->sem, c->thread != NULL ? c->begin_ns : 0);
     }
@@ -79,6 +90,10 @@ static int wait_observed(int (*call)(const struct wait *), const struct wait *w,
     pthread_cleanup_pop(0);
     if (rec.profile)
         rec_profile_end_wait(w->sem);
+    if (rec.profile && r == 0 && rec_permit_taken(w->sem)) {
+        struct rec_key key = {(uintptr_t)w->sem, (uintptr_t)site, SBT_TRACE_SEM_WAIT, SBT_TRACE_SEM, false, 0};
+        rec_profile_hold(&key);
+    }
     end_wait(&o.c, r);
     return r;
 }
@@ -113,8 +128,9 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
     int r = sbt_sem_trywait(s);
     if (rec_profiles()) {
         if (r == 0)
-            consume(&c);
-        rec_profile_leave(&c, s, REC_SITE_HERE, r != 0);
+            count_taken(&c, s, REC_SITE_HERE);
+        else
+            rec_profile_leave(&c, s, REC_SITE_HERE, true);
         return r;
     }
     end_wait(&c, r);
@@ -123,6 +139,8 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
 
 SBT_EXPORT int sem_post(sem_t *s) {
     struct rec_call c;
+    if (rec_profiles())
+        rec_permit_given(s);
     bool entered = rec_enter(&c, SBT_TRACE_SEM_POST, SBT_TRACE_SEM, s, REC_SITE_HERE);
     bool is_event = !entered || !rec.profile || rec_ends_wait(&c, s);
     c.event.order = REC_COUNTED(c.node, signals);

@@ -18,6 +18,7 @@
 
 #include "observe/record.h"
 #include "os/futex.h"
+#include "os/memory.h"
 #include "os/signals.h"
 
 enum { LOG_BUCKETS = 20, N_BUCKETS = 1 << LOG_BUCKETS, CHUNK_BYTES = 1 << 16 };
@@ -52,7 +53,7 @@ bool rec_table_start(void) {
  * No thread reads what it counts there. The child's copy costs memory only where it or the parent writes later.
  */
 void rec_table_forget(void) {
-    sbt_syscall3(SYS_madvise, buckets, N_BUCKETS * sizeof(struct rec_node *), MADV_DONTNEED);
+    sbt_memory_clear(buckets, N_BUCKETS * sizeof(struct rec_node *));
     n_chunks = 0;
     chunks = NULL;
 }

@@ -4,6 +4,7 @@
 #define SBT_OS_MEMORY_H
 
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -20,9 +21,11 @@ static inline void sbt_memory_unmap(void *memory, size_t bytes) {
     sbt_syscall3(SYS_munmap, (long)memory, (long)bytes, 0);
 }
 
-/* Such memory, from its beginning, is zeroed again, by giving its pages back. */
+/* Such memory, from its beginning, is zeroed again, by giving its pages back. A filter of system calls may refuse that.
+ */
 static inline void sbt_memory_clear(void *memory, size_t bytes) {
-    sbt_syscall3(SYS_madvise, (long)memory, (long)bytes, MADV_DONTNEED);
+    if (sbt_syscall3(SYS_madvise, (long)memory, (long)bytes, MADV_DONTNEED) != 0)
+        memset(memory, 0, bytes);
 }
 
 #endif

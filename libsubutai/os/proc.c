@@ -54,6 +54,16 @@ char sbt_proc_state(uint32_t tid) {
     return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
+/* The link leads to PID/task/TID. */
+uint32_t sbt_proc_tid(void) {
+    char text[64];
+    uint32_t tid = 0;
+    long n = sbt_syscall6(SYS_readlinkat, AT_FDCWD, (long)"/proc/thread-self", (long)text, sizeof text, 0, 0);
+    for (long i = 0; i < n; i++)
+        tid = text[i] == '/' ? 0 : tid * 10 + (uint32_t)(text[i] - '0');
+    return tid;
+}
+
 uint64_t sbt_proc_start(void) {
     char text[1024];
     return read_path("/proc/self/stat", text, sizeof text) > 0 ? sbt_proc_start_in(text) : 0;

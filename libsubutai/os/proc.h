@@ -13,6 +13,9 @@
  */
 char sbt_proc_state(uint32_t tid);
 
+/* The caller's kernel thread id, where gettid is refused; 0: the kernel does not say. A system call. */
+uint32_t sbt_proc_tid(void);
+
 /* When this process started, as in field 22 of its stat in proc(5), which does not change; 0: the kernel does not say.
  */
 uint64_t sbt_proc_start(void);

@@ -9,6 +9,7 @@
 #include "os/real.h"
 
 struct sbt_unwinder sbt_unwinder;
+struct sbt_unwinder_forced sbt_unwinder_forced;
 
 #define MEMBER(name, member)                                                                                           \
     { name, offsetof(struct sbt_unwinder, member) }
@@ -24,8 +25,26 @@ static const struct {
 };
 enum { N_MEMBERS = sizeof members / sizeof *members };
 
+#define FORCED(name, member)                                                                                           \
+    { name, offsetof(struct sbt_unwinder_forced, member) }
+
+static const struct {
+    const char *name;
+    size_t at; /* where its pointer is in sbt_unwinder_forced */
+} forced[] = {
+    FORCED("_Unwind_Resume", resume),         FORCED("_Unwind_GetIPInfo", ip_info),
+    FORCED("_Unwind_GetRegionStart", region), FORCED("_Unwind_GetLanguageSpecificData", language_data),
+    FORCED("_Unwind_SetGR", set_register),    FORCED("_Unwind_SetIP", set_ip),
+};
+enum { N_FORCED = sizeof forced / sizeof *forced, N_ALL = N_MEMBERS + N_FORCED };
+
 static void **pointer(unsigned i) {
-    return (void **)(void *)((char *)&sbt_unwinder + members[i].at);
+    return i < N_MEMBERS ? (void **)(void *)((char *)&sbt_unwinder + members[i].at)
+                         : (void **)(void *)((char *)&sbt_unwinder_forced + forced[i - N_MEMBERS].at);
+}
+
+static const char *name_of(unsigned i) {
+    return i < N_MEMBERS ? members[i].name : forced[i - N_MEMBERS].name;
 }
 
 void sbt_unwinder_start(void) {
@@ -55,14 +74,14 @@ bool sbt_unwinder_load(void) {
     typedef void *open_function(const char *file, int how);
     open_function *open = NULL;
     void *library = NULL;
-    for (unsigned i = 0; i < N_MEMBERS; i++) {
+    for (unsigned i = 0; i < N_ALL; i++) {
         if (__atomic_load_n(pointer(i), __ATOMIC_RELAXED) != NULL)
             continue;
         if (open == NULL) {
             open = (open_function *)sbt_elf_libc("dlopen"); /* ours looks for system calls in what is loaded */
             library = open("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         }
-        void *found = library != NULL ? sbt_real_dlsym()(library, members[i].name) : NULL;
+        void *found = library != NULL ? sbt_real_dlsym()(library, name_of(i)) : NULL;
         if (found == NULL)
             return false;
         __atomic_store_n(pointer(i), found, __ATOMIC_RELEASE); /* pairs with need (abi/unwinding.c) */

@@ -7,6 +7,11 @@
  * What a program has in its global scope comes first, as the dynamic linker would have bound it: another unwinder
  * perhaps (LLVM's libunwind). The rest is loaded: by the first cancellation, by what unwinds stacks, or when an
  * exception first passes a frame of this library.
+ *
+ * The C library unwinds a thread that is cancelled, or ends by pthread_exit, by libgcc_s.so.1 itself, whatever the
+ * global scope has (libtcmalloc.so.4 brings another libunwind). One unwinder cannot go on with what another has begun,
+ * nor read its contexts; libgcc's own personality routine calls what the global scope has. So clean-ups on that way are
+ * found by abi/unwinding.c, with libgcc_s.so.1's own functions.
  */
 #ifndef SBT_OS_UNWINDER_H
 #define SBT_OS_UNWINDER_H
@@ -32,6 +37,17 @@ struct sbt_unwinder {
                                        struct _Unwind_Exception *exception, struct _Unwind_Context *context);
 };
 extern struct sbt_unwinder sbt_unwinder;
+
+/* libgcc_s.so.1's own. NULL until sbt_unwinder_load has returned true. */
+struct sbt_unwinder_forced {
+    void (*resume)(struct _Unwind_Exception *exception);
+    uintptr_t (*ip_info)(struct _Unwind_Context *context, int *is_before);
+    uintptr_t (*region)(struct _Unwind_Context *context);
+    void *(*language_data)(struct _Unwind_Context *context);
+    void (*set_register)(struct _Unwind_Context *context, int number, _Unwind_Word value);
+    void (*set_ip)(struct _Unwind_Context *context, _Unwind_Ptr ip);
+};
+extern struct sbt_unwinder_forced sbt_unwinder_forced;
 
 /* At start-up: takes what the process has begun with. Allocates and locks nothing. */
 void sbt_unwinder_start(void);

@@ -316,12 +316,45 @@ static bool look(struct sbt_switch_state *s, struct watch *w, bool pushed) {
     return n_waiting > 0;
 }
 
-/* Sleep until a fiber becomes runnable, or all fibers have been pinned for long enough. */
-static void sleep_long(struct sbt_switch_state *s, const struct watch *w) {
+static bool has_work(const struct sbt_switch_state *s) {
+    return __atomic_load_n(&s->pushes, __ATOMIC_RELAXED) != 0 || __atomic_load_n(&s->often, __ATOMIC_RELAXED) != 0 ||
+           __atomic_load_n(&s->quit, __ATOMIC_RELAXED) != 0;
+}
+
+static bool is_alone(const struct sbt_switch_state *s) {
+    return __atomic_load_n(&s->n_threads, __ATOMIC_RELAXED) == 0;
+}
+
+/*
+ * Sleep until there is work, or all fibers have been pinned for long enough.
+ *
+ * In a program that has one thread left the monitor would be the second for ever. Some programs wait until /proc shows
+ * no thread but their own, so it leaves, if nothing has been switched so far. It does so after a while: many programs
+ * create their threads, join them and create some again. True: it must return.
+ */
+static bool sleep_long(struct sbt_switch_state *s, const struct watch *w) {
     const uint64_t second = 1000000000;
-    struct sbt_deadline until = {CLOCK_MONOTONIC, {(time_t)(w->until_ns / second), (long)(w->until_ns % second)}};
-    bool ends = !sbt_switch_weighs && __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0;
-    sbt_futex_wait(&s->monitor_sleeps, 1, ends ? &until : NULL);
+    const bool may_leave = sbt_switch_how == SBT_SWITCH_IF_IT_PAYS && __atomic_load_n(&s->n_own, __ATOMIC_RELAXED) == 0,
+               ends = !sbt_switch_weighs && __atomic_load_n(&s->all_pinned, __ATOMIC_RELAXED) != 0;
+    for (bool goes_on = true; goes_on;) {
+        const bool alone = may_leave && is_alone(s);
+        const uint32_t how = may_leave && !alone ? SBT_MONITOR_SLEEPS_UNTIL_ALONE : SBT_MONITOR_SLEEPS;
+        const uint64_t until_ns = alone ? sbt_now_ns() + ALONE_NS : w->until_ns;
+        const struct sbt_deadline until = {CLOCK_MONOTONIC, {(time_t)(until_ns / second), (long)(until_ns % second)}};
+        __atomic_store_n(&s->monitor_sleeps, how, __ATOMIC_RELAXED);
+        /*
+         * Pairs with the light fences in sbt_runq_push, sbt_runq_wake_monitor and sbt_runq_tell_monitor_alone. If the
+         * kernel refuses the heavy fence, the monitor goes on looking.
+         */
+        goes_on = sbt_fence_heavy() && !has_work(s);
+        if (goes_on && alone == (may_leave && is_alone(s)))
+            sbt_futex_wait(&s->monitor_sleeps, how, alone || ends ? &until : NULL);
+        __atomic_store_n(&s->monitor_sleeps, SBT_MONITOR_AWAKE, __ATOMIC_RELAXED);
+        goes_on = goes_on && may_leave && !has_work(s);
+        if (goes_on && alone && is_alone(s) && sbt_switch_monitor_leaves())
+            return true;
+    }
+    return false;
 }
 
 /* Decide how threads wait. The result is how long until the next look, ns. */
@@ -378,15 +411,8 @@ void *sbt_monitor_main(void *unused) {
         if (!sleeps)
             continue;
         quiet = 0;
-        __atomic_store_n(&s->monitor_sleeps, 1, __ATOMIC_RELAXED);
-        /*
-         * Pairs with the light fences in sbt_runq_push and sbt_runq_wake_monitor. If the kernel refuses the heavy
-         * fence, the monitor goes on looking.
-         */
-        if (sbt_fence_heavy() && __atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0 &&
-            __atomic_load_n(&s->often, __ATOMIC_RELAXED) == 0 && __atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0)
-            sleep_long(s, &w);
-        __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
+        if (sleep_long(s, &w))
+            break;
     }
     return unused;
 }

@@ -140,11 +140,6 @@ uint32_t sbt_switch_runs_on(uint32_t home_tid) {
     return 0;
 }
 
-uint32_t sbt_switch_n_own(void) {
-    const struct sbt_switch_state *s = SBT_SWITCH;
-    return __atomic_load_n(&s->n_own, __ATOMIC_RELAXED) + (__atomic_load_n(&s->has_monitor, __ATOMIC_RELAXED) != 0);
-}
-
 /*
  * A thread that is not known may not have begun: then it must get no fiber. A fiber that is away is brought home, as
  * for a signal: it may compute for long before it waits.

@@ -96,6 +96,16 @@ void sbt_runq_wake_monitor(void) {
     wake_monitor(SBT_SWITCH);
 }
 
+void sbt_runq_tell_monitor_alone(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t asleep = SBT_MONITOR_SLEEPS_UNTIL_ALONE;
+    sbt_fence_light(); /* as above */
+    if (SBT_UNLIKELY(__atomic_load_n(&s->monitor_sleeps, __ATOMIC_RELAXED) == asleep) &&
+        __atomic_compare_exchange_n(&s->monitor_sleeps, &asleep, SBT_MONITOR_AWAKE, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
+        sbt_futex_wake(&s->monitor_sleeps, 1);
+}
+
 /* ---- queueing ---- */
 static uint32_t this_cpu(void) {
     unsigned cpu = 0;

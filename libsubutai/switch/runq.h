@@ -66,4 +66,7 @@ struct sbt_fiber *sbt_runq_take(struct sbt_carrier *x);
 /* Wake the monitor if it sleeps. The caller has left a sign for it. */
 void sbt_runq_wake_monitor(void);
 
+/* The program has one thread left. The monitor may wait for that. */
+void sbt_runq_tell_monitor_alone(void);
+
 #endif

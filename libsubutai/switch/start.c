@@ -82,8 +82,6 @@ void sbt_switch_want(enum sbt_switch_want how) {
         sbt_recall_reserve();
 }
 
-enum { MONITOR_NONE, MONITOR_BEGINS, MONITOR_RUNS };
-
 /* ---- the end ---- */
 static void quit(struct sbt_switch_state *s) {
     __atomic_store_n(&s->running, 0, __ATOMIC_RELAXED);
@@ -98,7 +96,7 @@ static void quit(struct sbt_switch_state *s) {
         __atomic_store_n(&s->carrier[i].asleep, 0, __ATOMIC_RELEASE);
         sbt_futex_wake(&s->carrier[i].asleep, 1);
     }
-    if (__atomic_load_n(&s->has_monitor, __ATOMIC_ACQUIRE) == MONITOR_RUNS) /* first: it may be creating carriers */
+    if (__atomic_load_n(&s->has_monitor, __ATOMIC_ACQUIRE) > SBT_MONITOR_BEGINS) /* first: it may create carriers */
         sbt_thread_await_end(s->monitor);
     /* In this order: while a carrier creates others, n_own grows, and those come after it. */
     for (uint32_t i = 0; i < __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE); i++)
@@ -113,7 +111,12 @@ static void quit(struct sbt_switch_state *s) {
  */
 void sbt_switch_thread_gone(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
-    if (__atomic_sub_fetch(&s->n_threads, 1, __ATOMIC_ACQ_REL) < 0 && sbt_switch_running_load() != 0)
+    int32_t n = __atomic_sub_fetch(&s->n_threads, 1, __ATOMIC_ACQ_REL);
+    if (sbt_switch_running_load() == 0)
+        return;
+    if (n == 0)
+        sbt_runq_tell_monitor_alone();
+    else if (n < 0)
         quit(s);
 }
 
@@ -192,13 +195,41 @@ bool sbt_switch_start_carriers(void) {
     return create_carriers(s);
 }
 
+static bool has_monitor(uint32_t state) {
+    return state == SBT_MONITOR_BEGINS || state == SBT_MONITOR_RUNS;
+}
+
 static bool start_monitor(struct sbt_switch_state *s) {
-    uint32_t none = MONITOR_NONE;
-    if (!__atomic_compare_exchange_n(&s->has_monitor, &none, MONITOR_BEGINS, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    uint32_t was = __atomic_load_n(&s->has_monitor, __ATOMIC_ACQUIRE);
+    if (has_monitor(was) || !__atomic_compare_exchange_n(&s->has_monitor, &was, SBT_MONITOR_BEGINS, false,
+                                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return true;
+    if (was == SBT_MONITOR_LEFT)
+        sbt_thread_await_end(s->monitor);
     bool runs = create(&s->monitor, sbt_monitor_main, NULL);
-    __atomic_store_n(&s->has_monitor, runs ? MONITOR_RUNS : MONITOR_NONE, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->has_monitor, runs ? SBT_MONITOR_RUNS : SBT_MONITOR_NONE, __ATOMIC_RELEASE);
     return runs;
+}
+
+/*
+ * Pairs with a thread that creates another: it counts that one in n_threads, and then looks whether there is a monitor.
+ * So either this sees the new thread, or the creator sees that the monitor has left and starts another. If both do, the
+ * exchanges decide.
+ */
+bool sbt_switch_monitor_leaves(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    uint32_t runs = SBT_MONITOR_RUNS, left = SBT_MONITOR_LEFT;
+    if (!__atomic_compare_exchange_n(&s->has_monitor, &runs, left, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        return false; /* its creator has not come so far as to say that it runs */
+    return __atomic_load_n(&s->n_threads, __ATOMIC_SEQ_CST) == 0 ||
+           !__atomic_compare_exchange_n(&s->has_monitor, &left, SBT_MONITOR_RUNS, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED);
+}
+
+uint32_t sbt_switch_n_own(void) {
+    const struct sbt_switch_state *s = SBT_SWITCH;
+    return __atomic_load_n(&s->n_own, __ATOMIC_RELAXED) +
+           has_monitor(__atomic_load_n(&s->has_monitor, __ATOMIC_RELAXED));
 }
 
 /*
@@ -295,12 +326,13 @@ static const char *start(struct sbt_switch_state *s) {
 /*
  * Where it is found out whether switching pays there are no carriers until it does, and no monitor while the program
  * has a single thread beside its first: with a CPU for each of the two, switching has nothing to give. The monitor
- * creates the carriers. So it must inherit what the program's first thread began with.
+ * creates the carriers. So it must inherit what the program's first thread began with. If no thread but one is left,
+ * and there are no carriers, it leaves (monitor.c).
  */
 static void begin_to_watch(struct sbt_switch_state *s, int32_t n_threads) {
     bool may_pay = n_threads > 1 || sbt_usable_cpus() == 1 || sbt_switch_how == SBT_SWITCH_BY_TURNS;
-    if (!may_pay || __atomic_load_n(&s->has_monitor, __ATOMIC_RELAXED) != MONITOR_NONE ||
-        sbt_switch_running_load() == 0 || sbt_pin_inherited() != SBT_PIN_NOT)
+    if (!may_pay || has_monitor(__atomic_load_n(&s->has_monitor, __ATOMIC_SEQ_CST)) || sbt_switch_running_load() == 0 ||
+        sbt_pin_inherited() != SBT_PIN_NOT)
         return;
     uint64_t before = block_all();
     start_monitor(s); /* if it cannot be created all threads go on waiting adaptively */
@@ -314,6 +346,8 @@ static const char *not_here(void) {
         return why;
     if (!sbt_fork_wipes() && !sbt_switch_insisted)
         return "the kernel does not clear memory in forked children";
+    if (sbt_syscall0(SYS_getpid) < 0 || sbt_syscall0(SYS_gettid) < 0)
+        return "a filter of system calls does not let threads know their ids";
 #ifdef SBT_OBSERVED
     if (!sbt_switch_insisted && sbt_options.value[SBT_OPT_RECORD].s != NULL)
         return "a recorded thread keeps its kernel thread, so that its CPU time can be measured";
@@ -398,7 +432,7 @@ void sbt_switch_leave_alone(void) {
 void sbt_switch_before_create(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     uint32_t seen = 0;
-    int32_t n = __atomic_add_fetch(&s->n_threads, 1, __ATOMIC_RELAXED);
+    int32_t n = __atomic_add_fetch(&s->n_threads, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&s->decided, __ATOMIC_RELAXED) == 0 &&
         __atomic_compare_exchange_n(&s->decided, &seen, 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         decide(s);

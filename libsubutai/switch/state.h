@@ -40,6 +40,12 @@ enum sbt_descriptors {
     SBT_DESCRIPTORS_KEPT, /* it stays the program's: the process may have a notification of a message queue */
 };
 
+/* BEGINS: a thread creates it. LEFT: it has ended, or is about to, because the program has one thread. */
+enum sbt_has_monitor { SBT_MONITOR_NONE, SBT_MONITOR_BEGINS, SBT_MONITOR_RUNS, SBT_MONITOR_LEFT };
+
+/* How the monitor sleeps: until a fiber is pushed or waits are often, or also until the program has one thread. */
+enum sbt_monitor_sleeps { SBT_MONITOR_AWAKE, SBT_MONITOR_SLEEPS, SBT_MONITOR_SLEEPS_UNTIL_ALONE };
+
 struct sbt_switch_state {
     /* Read at every wait and wake-up, written rarely. */
     uint32_t running;    /* 1: there are carriers; atomic */
@@ -75,13 +81,13 @@ struct sbt_switch_state {
     uint32_t n_most;      /* more carriers there will not be; atomic */
     uint32_t creating;    /* 1: a thread creates carriers; atomic */
     uint32_t judged;      /* 1: a thread finds out, or knows, whether the program may be switched; atomic */
-    uint32_t has_monitor; /* 1: a thread creates the monitor, or has; atomic */
+    uint32_t has_monitor; /* enum sbt_has_monitor; atomic */
     pthread_t monitor;
     uint32_t descriptors; /* enum sbt_descriptors; atomic */
 
     uint64_t idle __attribute__((aligned(64))); /* a bit for each sleeping carrier; atomic */
     uint64_t searching;                         /* a bit for each searching carrier; atomic */
-    uint32_t monitor_sleeps;                    /* futex word; atomic */
+    uint32_t monitor_sleeps;                    /* enum sbt_monitor_sleeps; futex word; atomic */
     uint32_t pushes;                            /* 1: a fiber was made runnable; relaxed, and updates may be lost */
     uint32_t sleeps;                            /* sleeps of fibers in the kernel, on carriers; atomic */
     uint32_t next_carrier;                      /* the next for a fiber that was made runnable on no carrier; atomic */
@@ -125,6 +131,12 @@ const char *sbt_switch_judge(bool *pins_main);
 
 /* As many carriers as usable CPUs are to be active, and the others to rest. For the monitor. */
 void sbt_switch_follow_cpus(void);
+
+/*
+ * The monitor would leave, because the program has one thread. True: it must return at once. False: there are more
+ * threads again. For the monitor, while there are no carriers.
+ */
+bool sbt_switch_monitor_leaves(void);
 
 /* Create the carriers that are wanted, if x is the last that exists. For x itself, while it runs no fiber. */
 void sbt_switch_add_carriers(struct sbt_carrier *x);

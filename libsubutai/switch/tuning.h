@@ -39,6 +39,7 @@
 #define TRIAL_TICK_NS 1000000 /* the same, while a trial is under way whether switching pays */
 #define QUIET_TICKS 10 /* ticks without a fiber that becomes runnable, before the monitor sleeps until there is one */
 #define SHORT_RUNS 200 /* fibers that a carrier takes in a tick if each runs for less than 10 us */
+#define ALONE_NS 20000000u /* a program has one thread, before the monitor leaves it, if it was never switched */
 
 /* Whether switching pays is counted in switches, each of which saves 3 to 5 us. */
 #define COST_OF_SLEEPER 500             /* of a fiber found asleep: it has kept its carrier for up to a tick */

@@ -18,7 +18,7 @@ case $1 in
 machine) echo '{"machine":{"cpu":"Some \"CPU\"","kernel":"Linux 1","libc":"glibc 2","n_cpus":8,"n_cores":4},
     "caches":{"line_bytes":64,"l1d_bytes":32768,"l2_bytes":0,"l3_bytes":0,"last_level_cpus":2}}' ;;
 kernel) list kernel '.*' ;;
-turns) echo '{"tick_ns":[4]}' ;;
+turns) echo "{\"tick_ns\":[4]${INTERRUPT_NS:+,\"interrupt_ns\":[$INTERRUPT_NS]}}" ;;
 sync) list glibc '.*' ;;
 fibers) echo '{"fiber_switch_ns":[7,9]}' ;;
 *) list "$1" '.*' ;;
@@ -55,6 +55,10 @@ check "each engine's runs, in turn, without the user's settings" is "$(tr '\n' '
         'sync    ;sync direct   preload;sync direct switch  preload;fibers direct switch  preload;' \
         'sync    ;sync direct   preload;sync direct switch  preload;')"
 check "nothing else is left" is "$(ls)" $'calls\nfake\nhost.costs\nkeys'
+calibrate --force --json
+check "a cost without samples that older files do not have either is not there" json '.[0].kernel | has("interrupt_ns") | not'
+INTERRUPT_NS=9 calibrate --force --json
+check "with samples it is" json '.[0].kernel.interrupt_ns.median == 9'
 calibrate --force --json
 check "--json prints the file" json 'length == 1 and .[0].version == 1 and .[0].kernel.call_ns.median == 4'
 

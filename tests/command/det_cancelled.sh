@@ -311,6 +311,69 @@ $CC -O1 -pthread allocates.c -o allocates
 within 20 "$SUBUTAI" run --engine det --log log -- ./allocates
 check "the first cancellation of a program with an allocator that locks" is "$status $out" '0 cancelled'
 
+# Another unwinder comes first in the global scope, as where libtcmalloc.so.4 is preloaded. The C library unwinds by libgcc_s.so.1.
+cat >unwinder.c <<'END'
+#include <stdlib.h>
+void _Unwind_Resume(void *exception) { abort(); }
+int _Unwind_ForcedUnwind(void *exception, void *stop, void *argument) { abort(); }
+void *_Unwind_GetLanguageSpecificData(void *context) { abort(); }
+unsigned long _Unwind_GetRegionStart(void *context) { abort(); }
+unsigned long _Unwind_GetIPInfo(void *context, int *before) { abort(); }
+void _Unwind_SetGR(void *context, int number, unsigned long value) { abort(); }
+void _Unwind_SetIP(void *context, unsigned long ip) { abort(); }
+END
+$CC -w -shared -fPIC unwinder.c -o unwinder.so
+cat >waits.c <<'END'
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { WAITS = 4 };
+static int ends[2];
+static sem_t sem, never;
+static void *waits(void *number) {
+    char byte;
+    sem_post(&sem);
+    switch ((long)number) {
+    case 0:
+        return read(ends[0], &byte, 1) == 1 ? NULL : number;
+    case 1:
+        pause();
+        break;
+    case 2:
+        sem_wait(&never);
+        break;
+    default:
+        pthread_exit(PTHREAD_CANCELED);
+    }
+    return NULL;
+}
+int main(void) {
+    int n = 0;
+    sem_init(&sem, 0, 0);
+    sem_init(&never, 0, 0);
+    if (pipe(ends) != 0)
+        return 2;
+    for (long i = 0; i < WAITS; i++) {
+        pthread_t thread;
+        void *result;
+        pthread_create(&thread, NULL, waits, (void *)i);
+        sem_wait(&sem);
+        pthread_cancel(thread);
+        pthread_join(thread, &result);
+        n += result == PTHREAD_CANCELED;
+    }
+    printf("%d\n", n);
+    return 0;
+}
+END
+$CC -O1 -pthread waits.c -o waits
+for engine in det det direct; do
+    LD_PRELOAD=$PWD/unwinder.so within 20 "$SUBUTAI" run --engine $engine --log log -- ./waits
+    echo "$status $out"
+done >ends
+check "another unwinder in the global scope: threads are cancelled all the same" is "$(sort -u ends)" '0 4'
+
 # The section keeps the computation from having the turn, so that main may cancel it.
 printf 'subutai-hints 1\ngive-up-turn computes (cleans) 300 5000\n' >cleans.hints
 for wait in adaptive adaptive switch; do

@@ -43,13 +43,20 @@ static void *waits(void *unused) {
     sem_wait(&sem);
     return unused;
 }
+/* The handler comes when the thread has long been waiting. */
+static void soon(void) {
+    struct itimerval jump_at = {.it_value = {.tv_usec = 50000}};
+    setitimer(ITIMER_REAL, &jump_at, NULL);
+}
 static void join(void) {
     pthread_t thread;
     pthread_create(&thread, NULL, waits, NULL);
+    soon();
     pthread_join(thread, NULL);
 }
 static void wait_for(const char *what) {
     char byte;
+    soon();
     if (strcmp(what, "read") == 0)
         while (read(ends[0], &byte, 1) != 1)
             ;
@@ -68,7 +75,6 @@ static void wait_for(const char *what) {
 }
 int main(int n, char **words) {
     struct sigaction action = {.sa_handler = jump};
-    struct itimerval soon = {.it_value = {.tv_usec = 20000}};
     (void)n;
     sem_init(&sem, 0, 0);
     pthread_barrier_init(&barrier, NULL, 100);
@@ -80,7 +86,6 @@ int main(int n, char **words) {
     for (int i = 0; i < ROUNDS; i++) {
         pthread_t threads[2];
         if (sigsetjmp(way_out, 1) == 0) {
-            setitimer(ITIMER_REAL, &soon, NULL);
             wait_for(words[1]);
             return 1;
         }

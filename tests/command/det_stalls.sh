@@ -19,6 +19,14 @@ check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n
     ppoll_chk recvmmsg system eventfd_read flock)"
 run "$SUBUTAI" schedule dump calls.schedule
 check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
+rm -f rings.schedule
+within 20 "$SUBUTAI" run --engine det --schedule rings.schedule -- "$ORDERED" rings
+ended="$status ${out//$'\n'/,}" waits=$(grep -c '^waited$' <<<"$out")
+run "$SUBUTAI" schedule dump rings.schedule
+check "a thread that waits for io_uring, or the kernel's asynchronous I/O, keeps no other" matches "$ended" \
+    '^0 (waited|no such ring here),(waited|no such ring here)$'
+check "and that is a call outside, and no stall" is \
+    "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 $waits 0"
 within 100 "$SUBUTAI" run --engine det -- "$ORDERED" stacks
 check "a creation waits for a thread that frees stacks in the C library, where the allocator waits for the turn" is \
     "$status $out" "0 done"

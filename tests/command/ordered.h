@@ -42,6 +42,7 @@ int through_pipe(void);
 int through_stdio(void);
 int leaves_after_stdio(void);
 int through_calls(void);
+int through_rings(void);
 /* ordered_clocks.c */
 int clock_in_steps(void);
 int clock_of_two(void);

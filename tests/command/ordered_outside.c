@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Calls that wait for the outside: the writer gets on while the reader waits. */
 #include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/io_uring.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "ordered.h"
@@ -126,6 +131,62 @@ int through_calls(void) {
             return 1;
         pthread_join(thread, NULL);
         puts(calls[i]);
+    }
+    return 0;
+}
+
+/* ---- rings of requests: the kernel waits for the pipe, and the thread for the kernel ---- */
+
+static void *on_ring(int ring, size_t bytes, off_t offset) {
+    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring, offset);
+}
+
+/* How many requests are done; -1: there are no such rings here. */
+static long wait_by_io_uring(void) {
+    struct io_uring_params p = {0};
+    int ring = (int)syscall(SYS_io_uring_setup, 1, &p);
+    if (ring < 0)
+        return -1;
+    char *queue = on_ring(ring, p.sq_off.array + p.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
+    struct io_uring_sqe *entry = on_ring(ring, p.sq_entries * sizeof *entry, IORING_OFF_SQES);
+    if (queue == MAP_FAILED || entry == MAP_FAILED)
+        return -1;
+    *entry = (struct io_uring_sqe){.opcode = IORING_OP_POLL_ADD, .fd = fds[0], .poll_events = POLLIN};
+    memset(queue + p.sq_off.array, 0, sizeof(unsigned));
+    __atomic_store_n((unsigned *)(void *)(queue + p.sq_off.tail), 1, __ATOMIC_RELEASE);
+    return syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+}
+
+static long wait_by_aio(void) {
+    aio_context_t context = 0;
+    struct iocb request = {.aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = (uint32_t)fds[0], .aio_buf = POLLIN},
+                *first = &request;
+    struct io_event event;
+    if (syscall(SYS_io_setup, 1, &context) != 0 || syscall(SYS_io_submit, context, 1, &first) != 1)
+        return -1;
+    return syscall(SYS_io_getevents, context, 1, 1, &event, NULL);
+}
+
+static void *waits_by(void *wait) {
+    long (*const *by)(void) = wait;
+    locked_add(1);
+    return (*by)() == 1 ? wait : NULL;
+}
+
+int through_rings(void) {
+    static long (*const ways[])(void) = {wait_by_io_uring, wait_by_aio};
+    for (int i = 0; i < 2; i++) {
+        pthread_t thread;
+        void *waited;
+        if (pipe(fds) != 0)
+            return 1;
+        pthread_create(&thread, NULL, waits_by, (void *)(uintptr_t)&ways[i]);
+        for (int k = 0; k < ROUNDS; k++)
+            locked_add(0);
+        if (write(fds[1], "x", 1) != 1)
+            return 1;
+        pthread_join(thread, &waited);
+        puts(waited != NULL ? "waited" : "no such ring here");
     }
     return 0;
 }

@@ -22,6 +22,8 @@ static void *begin(void *argument) {
 }
 int main(int argc, char **argv) {
     pthread_t thread;
+    if (argc > 2 && strcmp(argv[2], "title") == 0) /* as servers do */
+        strcpy(memset(argv[0], 0, (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) - argv[0])), "locks: idle");
     pthread_create(&thread, 0, begin, 0);
     pthread_join(thread, 0);
     lock(90);
@@ -29,6 +31,8 @@ int main(int argc, char **argv) {
         usleep(50000);
         lock(100);
     }
+    if (argc > 2 && strcmp(argv[2], "exec") == 0)
+        execl("/bin/true", "true", (char *)0);
     if (argc > 1 && strcmp(argv[1], "segv") == 0)
         raise(SIGSEGV);
     if (argc > 1 && strcmp(argv[1], "fork") == 0 && fork() == 0)
@@ -60,6 +64,10 @@ check "there is a report" reported
 profile --try -- ./locks 0 'two words' "it's"
 check "the command line is recorded as a shell reads it" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -r .command)" \
     "./locks 0 'two words' 'it'\\''s'"
+profile -- ./locks 0 title and more words
+check "a program that overwrites its command line: no empty words" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -r .command)" \
+    "'locks: idle'"
+profile --try -- ./locks 0 'two words' "it's"
 check "--try: a report without advice measures nothing" is "$status $(grep -c measured out/report.txt)" "0 0"
 profile --full -- ./locks
 check "--full: each call is an event" is "$("$SUBUTAI" trace info --json out/locks.sbt | jq -c '[.profile, .operations.mutex_lock.count]')" '[false,100]'
@@ -77,6 +85,9 @@ check "one line says so" matches "$err" "was ended by SIGSEGV"
 subutai profile -o killed -- sh -c 'kill -9 $$'
 check "killed before anything was written: one line says so" matches "$status $err" \
     "^137 subutai: profile: 'sh' was ended by SIGKILL before it had written anything to killed: let it run for longer\$"
+profile -- ./locks 0 exec
+check "a program that becomes another one: the report does not say that it was killed alone" matches "$status $(tr -s ' \n' ' ' <<<"$err")" \
+    '^0 .* the program was killed, or has become another one by exec .*wall '
 profile -- sh -c './locks 0; exec ./locks 0'
 check "programs that it starts" is "$(find out -name '*.sbt' | wc -l)" 2
 

@@ -5,6 +5,7 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -393,6 +394,44 @@ static void alone_joined(void) {
     run(1, computing_thread);
 }
 
+/* The first thread waits for the others by a signal, which no trace has. */
+static void *signalling_thread(void *argument) {
+    pthread_mutex_lock(&cold);
+    pthread_mutex_unlock(&cold);
+    compute(100000);
+    kill(getpid(), SIGUSR1);
+    return argument;
+}
+
+static void by_signal(void) {
+    pthread_t threads[2];
+    sigset_t one;
+    int signo;
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, signalling_thread, NULL);
+    sigwait(&one, &signo);
+}
+
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+
+/* Killed while all of its threads sleep: one for a condition, and the other makes no call that a profile has. */
+static void *sleeping_thread(void *argument) {
+    pause_us(200000);
+    raise(SIGKILL);
+    return argument;
+}
+
+static void killed_asleep(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, sleeping_thread, NULL);
+    pthread_mutex_lock(&hot);
+    for (;;)
+        pthread_cond_wait(&never, &hot);
+}
+
 static void alone_together(void) {
     run(3, computing_thread);
 }
@@ -419,7 +458,9 @@ int main(int argc, char **argv) {
                     {"known-times", known_times},
                     {"alone", alone},
                     {"alone-joined", alone_joined},
-                    {"alone-together", alone_together}};
+                    {"alone-together", alone_together},
+                    {"by-signal", by_signal},
+                    {"killed-asleep", killed_asleep}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();

@@ -185,6 +185,16 @@ static void *hold_sem(void *id) {
     return id;
 }
 
+static void *hold_sem_short(void *id) {
+    struct times *t = begin_times();
+    for (int i = 0; i < 10000; i++) {
+        HOLD_SHARED(t, sem_wait(&sem), work(1), sem_post(&sem));
+        work(5);
+    }
+    end_times(&times[0], t);
+    return id;
+}
+
 static void *hold_futex(void *id) {
     struct times *t = begin_times();
     for (int i = 0; i < 3000; i++) {
@@ -337,12 +347,12 @@ static const struct {
     const char *name, *lock;
     void *(*threads)(void *);
     void (*alone)(void);
-} kinds[] = {{"own", "own", hold_own, NULL},        {"rwlock", "rwlock", hold_rwlock, NULL},
-             {"spin", "spin", hold_spin, NULL},     {"shared", "shared", hold_shared, NULL},
-             {"sem", "sem", hold_sem, NULL},        {"futex", "futex", hold_futex, NULL},
-             {"mixed", "shared", NULL, hold_mixed}, {"late", "shared", NULL, hold_late},
-             {"pipe", "shared", NULL, hold_pipe},   {"nested", "outer", NULL, hold_nested},
-             {"gate", "outer", NULL, hold_gate}};
+} kinds[] = {{"own", "own", hold_own, NULL},         {"rwlock", "rwlock", hold_rwlock, NULL},
+             {"spin", "spin", hold_spin, NULL},      {"shared", "shared", hold_shared, NULL},
+             {"sem", "sem", hold_sem, NULL},         {"sem-short", "sem", hold_sem_short, NULL},
+             {"futex", "futex", hold_futex, NULL},   {"mixed", "shared", NULL, hold_mixed},
+             {"late", "shared", NULL, hold_late},    {"pipe", "shared", NULL, hold_pipe},
+             {"nested", "outer", NULL, hold_nested}, {"gate", "outer", NULL, hold_gate}};
 
 int main(int argc, char **argv) {
     measure_reading();

@@ -36,7 +36,7 @@ held() {
 }
 
 for options in '--engine glibc' '--engine direct --wait adaptive' '--engine direct --wait switch'; do
-    for kind in own rwlock spin shared; do
+    for kind in own rwlock spin shared sem sem-short; do
         # shellcheck disable=SC2086 # several words
         held "$sum" $kind $options
         check "$options, $kind: short holds, and more threads than processors: the sum" near "$sum"

@@ -359,6 +359,27 @@ TEST(a_thread_that_runs_or_waits_for_the_outside_may_end_it) {
     is_no_deadlock();
 }
 
+/* Threads 1 and 2 wait until the end. Main ends by itself at that time, and could have woken them until then. */
+static void left_behind(double main_ends) {
+    scene_begin();
+    create(0, 10, 1);
+    create(0, 30, 2);
+    stuck(1, 70, 200000, SBT_TRACE_MUTEX_LOCK, 1, SBT_TRACE_NONE);
+    stuck(2, 80, 200000, SBT_TRACE_MUTEX_LOCK, 0, SBT_TRACE_NONE);
+    end(0, main_ends);
+}
+
+TEST(a_thread_that_ends_the_process_could_have_woken_the_others) {
+    left_behind(200000);
+    is_no_deadlock();
+    left_behind(100001);
+    is_no_deadlock();
+    left_behind(100000);
+    ck_assert_int_eq(scene_report()->advice[0].cause, REP_DEADLOCK);
+    ck_assert(scene.report->advice[0].value == 1e8);
+    scene_end();
+}
+
 TEST(inverted_order_of_one_thread_cannot_deadlock) {
     scene_begin();
     both(0, 10, 0, 1, 1);

@@ -165,6 +165,24 @@ check "text: at most 100 columns" is "$(awk 'length($0) > 100 && !/ try: /' <<<"
 check "text: the advice comes before the tables" matches "$out" $'\nAdvice\n 1\. \[hot-lock\] hot .*\nObjects\n'
 run env -i "$SUBUTAI" report hot-lock.sbt
 check "text needs no Python and no environment" matches "$status $out" '^0 .*Advice'
+# by_signal: the advice says what it cannot see. A busy machine may give the threads too little time for that.
+by_signal() {
+    matches "$(tr -s ' \n' ' ' <<<"$out")" 'the thread, mostly main, is off the processor.* the others, which work for .*signals and pipes'
+}
+for calls in waits all; do
+    for _ in {1..20}; do
+        ill signal.sbt by-signal --engine glibc --record-calls $calls
+        subutai report signal.sbt
+        ! by_signal || break
+    done
+    check "a thread that waits for others by a signal, $calls: the report does not say that it waits for none" by_signal
+done
+
+subutai record -o asleep.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-asleep
+subutai report asleep.sbt
+check "killed while it sleeps: the report does not say that the thread computed" matches "$status $out" '^0 .*it may have slept'
+check "and does not advise to share out its work" matches "$(grep -c '\[serial\]' <<<"$out")" '^0$'
+
 subutai record -o joins.sbt --engine glibc -- "$DISEASE" alone-joined
 subutai report joins.sbt
 check "text: no table without a row" is "$(grep -c 'waited for which' <<<"$out")" 0

@@ -130,6 +130,12 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
     config.host.wake_idle_ns = 2 * US; /* an interrupt: for the waker, and until it comes */
     config.host.late_busy_ns = 3 * US;
     ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1505 * US);
+    uint64_t uninterrupted = run_one(&config, trace, 2, NULL).to_ns; /* thread 2 computes there, and loses so much: */
+    config.host.interrupt_ns = 9 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, 1505 * US);
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, uninterrupted + 9 * US);
+    config.host.effects &= ~(uint32_t)SIM_HOST_INTERRUPTS;
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, uninterrupted);
     config = host_of(SIM_GLIBC, 3);
     config.host.late_deep_ns = 5 * US;
     ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US + 5 * US);
@@ -343,6 +349,7 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.wake_nobody_ns = 200;
     costs.kernel.wake_busy_ns = 900;
     costs.kernel.wake_remote_ns = 2000;
+    costs.kernel.interrupt_ns = 1700;
     costs.kernel.wake_idle_ns = 6000;
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
@@ -359,6 +366,7 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.awake_ns, 400);
     ck_assert_uint_eq(model.wake_busy_ns, 700);
     ck_assert_uint_eq(model.queue_lines_ns, 1100);
+    ck_assert_uint_eq(model.interrupt_ns, 1700);
     ck_assert_uint_eq(model.late_busy_ns, 12000 - 6000 - 400 - 600);
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);

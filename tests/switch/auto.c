@@ -11,8 +11,9 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#define ROUNDS 20000 /* where no thread is to leave its kernel thread */
-#define STILL_MS 200 /* a thread that looks every few milliseconds has looked in this time */
+#define ROUNDS 20000  /* where no thread is to leave its kernel thread */
+#define GONE_MS 20000 /* a thread that leaves is gone, on a busy machine too */
+#define STILL_MS 200  /* a thread that looks every few milliseconds has looked in this time */
 
 static atomic_bool moved;
 static pid_t own[N + 1]; /* the kernel threads of the program */
@@ -138,6 +139,37 @@ static void rests(void) {
     await_rest();
 }
 
+/* ---- they are not in the way of a program that waits until all threads but its first have gone ---- */
+static int n_kernel_threads(void) {
+    int n = 0;
+    struct dirent *entry;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    while ((entry = readdir(tasks)) != NULL)
+        n += entry->d_name[0] != '.';
+    closedir(tasks);
+    return n;
+}
+
+static void *return_at_once(void *number) {
+    return number;
+}
+
+/* Threads that have ended and are not joined; and then switching begins as ever. */
+static void leaves(void) {
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++)
+            threads[i] = thread_start(return_at_once, NULL);
+        for (int ms = 0; n_kernel_threads() > 1; ms++) {
+            CHECK(ms < GONE_MS);
+            sleep_ms(1);
+        }
+        for (int i = 0; i < N; i++)
+            thread_join(threads[i]);
+    }
+    begins();
+}
+
 /* Its threads go on to wait often, after the library has seen that it must not switch them. */
 static void *meet_for_long(void *number) {
     struct timespec end = time_in_ms(CLOCK_MONOTONIC, 1000);
@@ -151,10 +183,6 @@ static void *meet_for_long(void *number) {
             atomic_store(&over, true);
         meet();
     }
-    return number;
-}
-
-static void *return_at_once(void *number) {
     return number;
 }
 
@@ -174,12 +202,13 @@ int main(int argc, char **argv) {
     static const struct scene scenes[] = {{"auto-gives-up", gives_up}, {"ends-soon", ends_soon}, {NULL, NULL}};
     if (argc > 5) /* never: to import it is enough */
         return sighold(SIGUSR1);
-    (void)rests, (void)begins_by_yields, (void)stays_by_futexes;
+    (void)rests, (void)leaves, (void)begins_by_yields, (void)stays_by_futexes;
 #else
     static const struct scene scenes[] = {{"auto-begins", begins},
                                           {"auto-begins-by-yields", begins_by_yields},
                                           {"auto-stays-by-futexes", stays_by_futexes},
                                           {"auto-rests", rests},
+                                          {"auto-leaves", leaves},
                                           {NULL, NULL}};
     (void)gives_up, (void)ends_soon;
 #endif

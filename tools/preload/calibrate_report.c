@@ -75,7 +75,8 @@ char *calibrate_text(const struct calibration *c, size_t *n) {
             json_line(&j);
             json_open(&j, row->group, '{');
         }
-        put_cost(&j, row, &c->samples[i]);
+        if (c->samples[i].n > 0) /* not every kernel has each later cost */
+            put_cost(&j, row, &c->samples[i]);
         if (i + 1 == sim_n_host_costs || strcmp(row->group, row[1].group) != 0)
             json_close(&j, '}');
     }
@@ -102,6 +103,8 @@ void calibrate_table(const struct calibration *c, FILE *out) {
         table_add(&t, "%s", headings[i]);
     for (size_t i = 0; i < sim_n_host_costs; i++) {
         const struct sim_host_cost *row = &sim_host_cost_table[i];
+        if (c->samples[i].n == 0)
+            continue;
         struct stats s = stats_of(c->samples[i].value, c->samples[i].n);
         table_add(&t, "%s.%s", row->group, row->key);
         if (is_told(row)) {

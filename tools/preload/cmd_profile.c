@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -73,10 +74,20 @@ static void list_traces(struct profile *p) {
         qsort(p->files, p->n_files, sizeof *p->files, by_name);
 }
 
+/* The lock lasts as long as this process. Where the file system has none there is none. */
+static void lock_directory(const struct profile *p) {
+    int fd = open(p->out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        cmd_refuse("profile: directory '%s': another subutai profile is at work there (legal: another directory, -o "
+                   "DIR)",
+                   p->out);
+}
+
 /* The directory is there, and has no old traces. The result is the place of the program's trace. */
 static char *prepare(struct profile *p, const char *program) {
     if (mkdir(p->out, 0777) != 0 && errno != EEXIST)
         cmd_refuse("profile: directory '%s': %s (legal: one that can be made, or written to)", p->out, strerror(errno));
+    lock_directory(p);
     list_traces(p);
     for (size_t i = 0; i < p->n_files; i++)
         free(find_trace_place("profile", p->files[i])); /* refuses what is no trace */

@@ -64,7 +64,9 @@ static int record_main(const struct command *self, int argc, char **argv) {
         cmd_refuse("record: '%s' cannot be recorded: see subutai doctor %s", command_line[0], command_line[0]);
     if (settings.text[SBT_OPT_ENGINE] == NULL && getenv("SUBUTAI_ENGINE") == NULL)
         settings_set(&settings, &sbt_option_table[SBT_OPT_ENGINE], "record: ", "glibc");
-    settings_set(&settings, &sbt_option_table[SBT_OPT_RECORD], "record: ", find_trace_place("record", out));
+    char *place = find_trace_place("record", out);
+    find_old_children("record", place);
+    settings_set(&settings, &sbt_option_table[SBT_OPT_RECORD], "record: ", place);
     struct sbt_options options;
     char **env = env_build("record", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
     verdict_warn(&verdict, "record", command_line[0], options.value[SBT_OPT_VERBOSE].u);

@@ -179,7 +179,7 @@ static void info_text(const struct summary *s) {
         printf(", %s waiting outside: %.1f %% of the threads' time", format_ns(outside, (double)s->outside_ns),
                100.0 * (double)s->outside_ns / (double)s->life_ns);
     printf("; %s\n", info->whole       ? "whole"
-                     : info->completed ? "not whole: the program was killed"
+                     : info->completed ? "not whole: the program was killed, or has become another one by exec"
                                        : "not whole: ends with the last block that was written");
     printf("%u threads, %u objects, %u call sites, %ju events, %.2f bytes an event", info->n_threads, info->n_objects,
            info->n_sites, (uintmax_t)info->n_events,

@@ -7,6 +7,8 @@
  */
 #include "find.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +19,7 @@
 
 #include "command.h"
 #include "live_format.h"
+#include "trace.h"
 
 /* NULL: `path` can be executed. Otherwise the reason why not. */
 static const char *hindrance(const char *path) {
@@ -146,8 +149,15 @@ static char *place(const char *subcommand, const char *kind, const char *magic, 
     return absolute;
 }
 
-/* What a killed program has left beside an old trace goes with it. */
+/*
+ * What a killed program has left beside an old trace goes with it. A trace that is still written does not go: its
+ * process would write on, and its children make traces beside the new one.
+ */
 char *find_trace_place(const char *subcommand, const char *path) {
+    uint32_t writer = sbt_trace_writer(path);
+    if (writer != 0)
+        cmd_refuse("%s: trace '%s': process %u still writes it (legal: another name, or end that process)", subcommand,
+                   path, writer);
     char *absolute = place(subcommand, "trace", "SBTTRACE", path), *live = cmd_format("%s.live", absolute);
     int fd = open(live, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && may_be_replaced(fd, TRACE_LIVE_MAGIC))
@@ -156,6 +166,47 @@ char *find_trace_place(const char *subcommand, const char *path) {
         close(fd);
     free(live);
     return absolute;
+}
+
+/* Is it DIGITS.sbt or DIGITS.DIGITS.sbt? The number is the process's. */
+static bool is_of_process(const char *rest, uint64_t *process) {
+    char *end;
+    if (!isdigit((unsigned char)rest[0]))
+        return false;
+    *process = strtoull(rest, &end, 10);
+    if (end[0] == '.' && isdigit((unsigned char)end[1]))
+        strtoull(end + 1, &end, 10);
+    return strcmp(end, ".sbt") == 0;
+}
+
+/* app.16.sbt may be a user's own, of a run with 16 threads: only a process's trace says that number inside. */
+static bool says_process(const char *path, uint64_t process) {
+    struct sbt_trace_error error;
+    struct sbt_trace *trace = sbt_trace_open(path, &error);
+    bool says = trace != NULL && sbt_trace_info(trace)->process_id == process;
+    if (trace != NULL)
+        sbt_trace_close(trace);
+    return says;
+}
+
+void find_old_children(const char *subcommand, const char *place) {
+    const char *base = strrchr(place, '/') + 1, *ending = strrchr(base, '.');
+    size_t n = ending != NULL && ending != base && strcmp(ending, ".sbt") == 0 ? (size_t)(ending - base) : strlen(base);
+    char *directory = cmd_format("%.*s", (int)(base - place), place);
+    DIR *dir = opendir(directory);
+    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
+        uint64_t process;
+        if (strncmp(entry->d_name, base, n) != 0 || entry->d_name[n] != '.' ||
+            !is_of_process(entry->d_name + n + 1, &process))
+            continue;
+        char *path = cmd_format("%s%s", directory, entry->d_name);
+        if (says_process(path, process))
+            free(find_trace_place(subcommand, path));
+        free(path);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    free(directory);
 }
 
 char *find_schedule_place(const char *subcommand, const char *path) {

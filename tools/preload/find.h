@@ -23,6 +23,8 @@ char *find_library(const char *subcommand, const char *given);
  * and a place where no file can be created.
  */
 char *find_trace_place(const char *subcommand, const char *path);
+/* Removes the traces of processes that the program of an earlier record into that place had started. */
+void find_old_children(const char *subcommand, const char *place);
 /* The same for a schedule log. */
 char *find_schedule_place(const char *subcommand, const char *path);
 /* The program of `subutai bench`, in the same way. */

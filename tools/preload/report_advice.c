@@ -86,10 +86,11 @@ static char *hot_lock(const struct writer *w) {
                                                            : "";
     char *more = own[0] != '\0' ? callers(w) : what_delegation_beats(share);
     char *text = cmd_format(
-        "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s, mean wait %s); %.1f %% of the "
+        "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s%s, mean wait %s); %.1f %% of the "
         "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.%s",
         w->name, own, 100 * w->advice->value,
         w->object->hold_n > 0 ? format_ns(hold, (double)w->object->hold_ns / (double)w->object->hold_n) : "not known",
+        w->object != NULL && rep_holds_waited(w->page->report, w->object) ? " of those that waited" : "",
         format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
         share, own[0] == '\0' ? more : "", place(w, w->advice->site), own[0] != '\0' ? more : "");
     free(more);
@@ -221,11 +222,22 @@ static char *idle(const struct writer *w) {
             : "");
 }
 
+/* A thread that waits for a signal, or at a pipe, may wait for threads of its program. The trace does not have that. */
 static char *off_cpu(const struct writer *w) {
+    const struct rep_report *r = w->page->report;
+    const uint64_t own_ns = r->threads[w->advice->thread].times.cpu_ns, others_ns = r->times.cpu_ns - own_ns;
+    const char *name = names_thread(w->page->names, w->advice->thread);
+    char worked[32];
+    if (2 * others_ns < r->path.off_cpu_ns)
+        return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
+                          "input, output, "
+                          "sleep, or preemption. Synchronization is not what it waits for there.",
+                          100 * w->advice->value, name);
     return cmd_format(
-        "For %.1f %% of the critical path the thread is off the processor between calls: input, output, sleep, or "
-        "preemption. Synchronization is not what it waits for there.",
-        100 * w->advice->value);
+        "For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: input, output, "
+        "sleep, or preemption. It may wait for the others, which work for %s: for a processor that one of them has, or "
+        "by signals and pipes. Locks, conditions and the like are not what it waits for there.",
+        100 * w->advice->value, name, format_ns(worked, (double)others_ns));
 }
 
 static char *too_many_threads(const struct writer *w) {

@@ -139,6 +139,10 @@ void report_json_object(struct doc *d, uint32_t number) {
               &o->hold_work_ns);
     else
         doc_null(d, "hold");
+    if (is_lock(o->type) || o->gives_back)
+        json_text(&d->j, "hold_of", rep_holds_waited(d->r, o) ? "waited" : "all");
+    else
+        doc_null(d, "hold_of");
     json_uint(&d->j, "handover_ns", o->handover_ns);
     doc_share(d, "section_share", (double)o->section_ns, (double)rep_active_ns(&d->r->times));
     json_uint(&d->j, "idle_ns", o->idle_ns);

@@ -53,6 +53,19 @@ static void names_to_type(const struct text *t, const struct report_row *row) {
     free(line);
 }
 
+/* What its row leaves out. */
+static void holds_left_out(const struct text *t, const struct report_row *row) {
+    const struct rep_object *o = &t->r->objects[row->object];
+    if (row->is_class || !rep_holds_waited(t->r, o))
+        return;
+    char *line = cmd_format("%s: %s; its holds are those alone that began with a wait",
+                            names_object(t->page->names, row->object),
+                            o->type == SBT_TRACE_FUTEX ? "a lock made of a futex, which no call takes while it is free"
+                                                       : "a semaphore used as a lock");
+    text_paragraph(t->out, "  ", line);
+    free(line);
+}
+
 static void objects(const struct text *t) {
     uint32_t n;
     struct report_row *rows = report_rows(t->page, &n);
@@ -68,6 +81,8 @@ static void objects(const struct text *t) {
     table_print(&table, t->out);
     for (uint32_t i = 0; i < text_most(t, n); i++)
         names_to_type(t, &rows[i]);
+    for (uint32_t i = 0; i < text_most(t, n); i++)
+        holds_left_out(t, &rows[i]);
     free(rows);
 }
 

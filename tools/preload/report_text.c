@@ -70,10 +70,11 @@ static const char *what_is_missing(const struct sbt_trace_info *info) {
     if (info->whole)
         return "";
     if (!info->completed)
-        return "; not whole: the program was killed, the end is missing, and with it what threads waited for then";
+        return "; not whole: the program was killed, or has become another one by exec; the end is missing, and with "
+               "it what threads waited for then";
     if (info->end_is_known)
-        return "; the program was killed";
-    return "; the program was killed, after the last of these calls";
+        return "; the program was killed, or has become another one by exec";
+    return "; the program was killed, or has become another one by exec, after the last of these calls";
 }
 
 static void origin(const struct text *t) {
@@ -96,7 +97,7 @@ static char *misses_of(const struct sbt_trace_info *info) {
     if (!info->profile)
         return cmd_format("counted in profiles only");
     if (!info->whole)
-        return cmd_format("not known, the program was killed");
+        return cmd_format("not known, the trace has not the program's own end");
     if (!info->counts_misses)
         return cmd_format("not available here");
     if (info->n_counted_holds == 0)
@@ -120,7 +121,9 @@ static void summary(const struct text *t) {
         double ns;
         const char *note;
     } rows[] = {
-        {"work", (double)s->cpu_ns, "CPU time between calls"},
+        {"work", (double)s->cpu_ns,
+         t->r->info.completed ? "CPU time between calls; behind a thread's last one it may have slept"
+                              : "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
         {"contention", (double)rep_contention_ns(s), "waiting for locks, and for what threads use as locks"},

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -190,6 +191,31 @@ static void judge_filter(long number, const long *argument) {
                              (argument[1] & SECCOMP_FILTER_FLAG_TSYNC) != 0);
 }
 
+/*
+ * Calls that wait for what the kernel does beside the program. No function of the C library makes them: a program that
+ * makes them by instructions of its own, as liburing does, is not seen.
+ */
+static bool may_wait(long number, const long *argument) {
+    switch (number) {
+    case SYS_io_uring_enter:
+        return argument[2] != 0 && (argument[3] & IORING_ENTER_GETEVENTS) != 0;
+    case SYS_io_getevents:
+    case SYS_io_pgetevents:
+        return argument[1] > 0;
+    default:
+        return false;
+    }
+}
+
+static long call(long number, const long *a) {
+    return sbt_syscall6(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+static SBT_NOINLINE long call_outside(long number, const long *argument) {
+    ABI_OUTSIDE;
+    return call(number, argument);
+}
+
 /* ---- children ---- */
 static void judge_child(long number, const long *argument) {
     const uint64_t *flags = (const uint64_t *)argument[0]; /* of clone3: the first member of its arguments */
@@ -235,7 +261,7 @@ SBT_EXPORT long syscall(long number, ...) {
         sbt_priority_note((int)argument[1]);
     else if (number == SYS_sched_setattr)
         sbt_priority_note(SCHED_FIFO); /* perhaps: the policy is in memory that may not be mapped */
-    long r = sbt_syscall6(number, argument[0], argument[1], argument[2], argument[3], argument[4], argument[5]);
+    long r = may_wait(number, argument) ? call_outside(number, argument) : call(number, argument);
     if (r < 0)
         abi_outside_restrict(false, number, argument);
     if (r == 0 && another && is_signal(number))

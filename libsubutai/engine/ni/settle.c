@@ -39,13 +39,16 @@ void ni_settle_start(void) {
     several_nodes = true;
 }
 
+static uint32_t told; /* 1: a thread has said that it cannot, here or in the process that this one was forked from */
+
 void ni_settle(uint32_t number, uint32_t from, uint32_t to) {
     cpu_set_t cpus;
     if (CPU_COUNT(&topology.allowed) == 0)
         return;
     uint32_t node = ni_place(&topology, number, ni_services.n, &cpus);
-    if (sbt_syscall3(SYS_sched_setaffinity, 0, sizeof cpus, &cpus) < 0)
-        sbt_log(1, "an NI thread cannot choose its CPUs", NULL);
+    if (sbt_syscall3(SYS_sched_setaffinity, 0, sizeof cpus, &cpus) < 0 &&
+        !__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+        sbt_log(1, "NI threads cannot choose their CPUs", NULL);
     if (several_nodes && !ni_tile_bind(from, to, node))
         sbt_log(1, "memory of tiles cannot be bound to a node", NULL);
 }

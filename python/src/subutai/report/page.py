@@ -73,11 +73,12 @@ def notes(analysis: Analysis, *, profile: bool) -> list[str]:
         found.append(f"{analysis['empty'][:1].upper()}{analysis['empty'][1:]}.")
     if trace["completed"]:
         found.append(
-            "The program was killed. What its threads waited for then is here; what they had counted last is not."
+            "The program was killed, or has become another one by exec. What its threads waited for then is here."
         )
     elif not trace["whole"]:
         found.append(
-            "The trace is not whole: the program was killed, or its disk was full. It ends with what was written."
+            "The trace is not whole: the program was killed, has become another one by exec, or its disk was full. "
+            "It ends with what was written."
         )
     if profile:
         found.append(

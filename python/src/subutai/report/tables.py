@@ -101,6 +101,14 @@ def _sum(kind: str, key: str) -> Callable[[Row], Cell]:
     return lambda row: _ns((row[kind] or {}).get(key))
 
 
+def _hold(key: str) -> Callable[[Row], Cell]:
+    def cell(row: Row) -> Cell:
+        made = _sum("hold", key)(row)
+        return Cell(f"{made.text} (if waited for)", made.order) if row["hold_of"] == "waited" else made
+
+    return cell
+
+
 def of(analysis: Analysis) -> dict[str, Table]:
     """All tables that have rows, by key."""
     names = Names(analysis)
@@ -135,8 +143,8 @@ def _objects(analysis: Analysis, names: Names) -> Table | None:
             ("mean", True, _sum("wait", "mean_ns")),
             ("p99", True, _sum("wait", "p99_ns")),
             ("longest", True, _sum("wait", "max_ns")),
-            ("hold, mean", True, _sum("hold", "mean_ns")),
-            ("longest hold", True, _sum("hold", "max_ns")),
+            ("hold, mean", True, _hold("mean_ns")),
+            ("longest hold", True, _hold("max_ns")),
             ("critical path", True, lambda o: _part(o["path_share"])),
             ("made at", False, lambda o: _text(names.site(o["made"]))),
         ],
