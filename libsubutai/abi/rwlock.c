@@ -78,10 +78,14 @@ SBT_EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *l) {
     return theirs(l) ? THEIRS(pthread_rwlock_trywrlock(l)) : sbt_engine.rwlock_trywrlock(l);
 }
 
+static SBT_NOINLINE int unlock_theirs(pthread_rwlock_t *l) {
+    return THEIRS(pthread_rwlock_unlock(l));
+}
+
 SBT_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l) {
     sbt_progress();
     if (theirs(l))
-        return THEIRS(pthread_rwlock_unlock(l));
+        return unlock_theirs(l);
     SBT_PROBE_THREADS1(rwlock_unlock, l);
     return sbt_engine.rwlock_unlock(l);
 }

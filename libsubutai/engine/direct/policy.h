@@ -37,7 +37,10 @@ static inline bool direct_policy_looks_at_clock(uint32_t passed_over) {
     return passed_over % DIRECT_LOOK_AT_CLOCK_EVERY == DIRECT_LOOK_AT_CLOCK_EVERY - 1;
 }
 
-/* After an unlock that found other bits, so many that found none look before they free the mutex. */
+/*
+ * After an unlock that found other bits, so many that found none look before they free the mutex. The same of
+ * read-write locks, by a count of their own: unlocks, and locks for reading.
+ */
 #define DIRECT_UNLOCK_LOOKS 16
 
 /* May a core be idle while a notified waiter has none? Not with one CPU. A fiber is put where it will soon be run. */

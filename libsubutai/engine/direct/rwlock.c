@@ -17,12 +17,15 @@
 #include "engine/direct/direct.h"
 #include "engine/direct/policy.h"
 #include "engine/direct/rwlock_queue.h"
+#include "engine/direct/self.h"
 #include "os/arch.h"
 #include "wait/park.h"
 #include "wait/yield_gate.h"
 
 #define RETRY_YIELDS 3
 #define LOOK_AT_CLOCK_EVERY 16 /* unlocks that rely on an active or a notified waiter */
+
+static int unlock_after_look(struct sbt_rwlock *lx);
 
 static void let_in_next(struct sbt_rwlock *lx) {
     sbt_lot_unpark_one(direct_rwlock_key(lx), direct_rwlock_next_in, direct_rwlock_not_asleep);
@@ -41,21 +44,32 @@ static void after_release(struct sbt_rwlock *lx, uint32_t seen, uint32_t hold) {
         let_in_next(lx);
 }
 
+static inline uint32_t bar_of(const struct sbt_rwlock *lx) {
+    return direct_rwlock_prefers_writers(lx) ? RW_WRITER | RW_WRITERS : RW_WRITER;
+}
+
+/* `seen`: the word before the reader has counted itself in. */
+static inline bool may_read(const struct sbt_rwlock *lx, uint32_t seen) {
+    return (seen & bar_of(lx)) == 0 && seen < RW_READERS_MAX;
+}
+
+/* A reader that may not has counted itself in. EBUSY, or EAGAIN with too many readers. */
+static int leave_again(struct sbt_rwlock *lx, uint32_t seen) {
+    int r = (seen & bar_of(lx)) != 0 ? EBUSY : EAGAIN;
+    after_release(lx, __atomic_fetch_sub(&lx->state, RW_READER, __ATOMIC_RELEASE), RW_READER);
+    return r;
+}
+
 /*
  * Readers count themselves in with an addition, which unlike a compare-and-swap cannot fail because of other readers; a
  * reader that finds that it may not enter counts itself out again, as if it had been inside.
- * Acquire pairs with the release of the unlocks. EBUSY, or EAGAIN with too many readers.
+ * Acquire pairs with the release of the unlocks. 0, or what leave_again says.
  */
 static inline int take_read(struct sbt_rwlock *lx) {
-    uint32_t bar = direct_rwlock_prefers_writers(lx) ? RW_WRITER | RW_WRITERS : RW_WRITER;
-    if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & bar) != 0)
+    if ((__atomic_load_n(&lx->state, __ATOMIC_RELAXED) & bar_of(lx)) != 0)
         return EBUSY;
     uint32_t seen = __atomic_fetch_add(&lx->state, RW_READER, __ATOMIC_ACQUIRE);
-    if (SBT_LIKELY((seen & bar) == 0 && seen < RW_READERS_MAX))
-        return 0;
-    int r = (seen & bar) != 0 ? EBUSY : EAGAIN;
-    after_release(lx, __atomic_fetch_sub(&lx->state, RW_READER, __ATOMIC_RELEASE), RW_READER);
-    return r;
+    return SBT_LIKELY(may_read(lx, seen)) ? 0 : leave_again(lx, seen);
 }
 
 static int take(struct sbt_rwlock *lx, const struct sbt_lot_role *role) {
@@ -80,7 +94,7 @@ static int try_unqueued(struct sbt_waiter *w) {
 
 static void abandoned(struct sbt_waiter *w, int result) {
     if (result == 0)
-        direct_rwlock_unlock((pthread_rwlock_t *)direct_rwlock_of(w->key));
+        unlock_after_look(direct_rwlock_of(w->key));
 }
 
 #define ROLE(is_cancelable)                                                                                            \
@@ -125,7 +139,7 @@ static int take_awake(struct sbt_rwlock *lx, const struct sbt_lot_role *role, st
 }
 
 static void unlock_held(void *lock) {
-    direct_rwlock_unlock(lock);
+    unlock_after_look(lock);
 }
 
 static SBT_NOINLINE int lock_slow(struct sbt_rwlock *lx, const struct sbt_lot_role *role,
@@ -173,18 +187,50 @@ static bool is_writer(const struct sbt_rwlock *lx) {
            sbt_thread_owner(); /* relaxed: only its own id can match */
 }
 
-int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+/*
+ * The caller has lately found writers or a queue: it looks before it changes the word, so that it need not change it
+ * back, or go through the bucket. Otherwise it does not: on some processors a look behind the atomic operation of the
+ * last call makes this one wait, and where other cores have the word it is got twice.
+ */
+static inline bool looks_first(void) {
+    return SBT_UNLIKELY(direct_self.rw_looks != 0);
+}
+
+static void looked(bool in_vain) {
+    if (!in_vain)
+        direct_self.rw_looks = DIRECT_UNLOCK_LOOKS;
+    else if (direct_self.rw_looks != 0)
+        direct_self.rw_looks--;
+}
+
+/* The first try had the result r. */
+static int read_else(pthread_rwlock_t *l, const struct sbt_deadline *deadline, int r) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    int r = take_read(lx);
-    if (SBT_LIKELY(r == 0)) {
-        SBT_PROBE_THREADS1(rdlock_acquire_read, l);
-        return 0;
-    }
+    looked(r == 0);
     if (r == EBUSY)
         r = is_writer(lx) ? EDEADLK : lock_slow(lx, &direct_rwlock_waits[DIRECT_READS], deadline);
     if (r == 0)
         SBT_PROBE_THREADS1(rdlock_acquire_read, l);
     return r;
+}
+
+static SBT_NOINLINE int read_after_look(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+    return read_else(l, deadline, take_read(sbt_rwlock_of(l)));
+}
+
+static SBT_NOINLINE int read_after_leaving(pthread_rwlock_t *l, const struct sbt_deadline *deadline, uint32_t seen) {
+    return read_else(l, deadline, leave_again(sbt_rwlock_of(l), seen));
+}
+
+int direct_rwlock_rdlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    if (looks_first())
+        return read_after_look(l, deadline);
+    uint32_t seen = __atomic_fetch_add(&lx->state, RW_READER, __ATOMIC_ACQUIRE);
+    if (SBT_UNLIKELY(!may_read(lx, seen)))
+        return read_after_leaving(l, deadline, seen);
+    SBT_PROBE_THREADS1(rdlock_acquire_read, l);
+    return 0;
 }
 
 int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
@@ -197,19 +243,23 @@ int direct_rwlock_trywrlock(pthread_rwlock_t *l) {
     return r;
 }
 
+/* The caller has taken it. */
+static inline int own(struct sbt_rwlock *lx) {
+    __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
+    SBT_PROBE_THREADS1(wrlock_acquire_write, lx);
+    return 0;
+}
+
+static SBT_NOINLINE int write_slow(struct sbt_rwlock *lx, const struct sbt_deadline *deadline) {
+    if (is_writer(lx))
+        return EDEADLK;
+    int r = lock_slow(lx, &direct_rwlock_waits[DIRECT_WRITES], deadline);
+    return r == 0 ? own(lx) : r;
+}
+
 int direct_rwlock_wrlock(pthread_rwlock_t *l, const struct sbt_deadline *deadline) {
     struct sbt_rwlock *lx = sbt_rwlock_of(l);
-    int r = direct_rwlock_take_write(lx);
-    if (SBT_UNLIKELY(r != 0)) {
-        if (is_writer(lx))
-            return EDEADLK;
-        r = lock_slow(lx, &direct_rwlock_waits[DIRECT_WRITES], deadline);
-    }
-    if (r == 0) {
-        __atomic_store_n(&lx->writer, sbt_thread_owner(), __ATOMIC_RELAXED);
-        SBT_PROBE_THREADS1(wrlock_acquire_write, l);
-    }
-    return r;
+    return SBT_LIKELY(direct_rwlock_take_write(lx) == 0) ? own(lx) : write_slow(lx, deadline);
 }
 
 /* Has the queue been left alone for long enough? Reads the clock now and then only. Relaxed: a hint. */
@@ -232,11 +282,11 @@ static bool unlock_to_one_awake(struct sbt_rwlock *lx, uint32_t seen, uint32_t h
     return false;
 }
 
-int direct_rwlock_unlock(pthread_rwlock_t *l) {
-    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+static SBT_NOINLINE int unlock_after_look(struct sbt_rwlock *lx) {
     uint32_t seen = __atomic_load_n(&lx->state, __ATOMIC_RELAXED);
     uint32_t hold = (seen & RW_WRITER) != 0 ? RW_WRITER : RW_READER;
     bool due = false;
+    looked((seen & RW_QUEUED) == 0);
     if ((seen & (RW_WRITER | RW_READERS)) == 0 || (seen & RW_HANDED) != 0)
         return 0; /* unlocked twice: undefined; a program that gets away with it under glibc goes on here */
     if (hold == RW_WRITER)
@@ -253,6 +303,35 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
     }
     seen = __atomic_fetch_sub(&lx->state, hold, __ATOMIC_RELEASE);
     after_release(lx, due ? seen & ~(uint32_t)RW_WOKEN : seen, hold);
+    return 0;
+}
+
+/* A reader has counted itself out, and `seen`, the word before, is unusual. If there was no reader it counts itself in
+ * again: see unlock_after_look. */
+static SBT_NOINLINE int unlocked_otherwise(struct sbt_rwlock *lx, uint32_t seen) {
+    looked(false);
+    if ((seen & RW_WRITER) != 0 || seen < RW_READER) {
+        __atomic_fetch_add(&lx->state, RW_READER, __ATOMIC_RELAXED);
+        return unlock_after_look(lx);
+    }
+    after_release(lx, seen, RW_READER);
+    return 0;
+}
+
+int direct_rwlock_unlock(pthread_rwlock_t *l) {
+    struct sbt_rwlock *lx = sbt_rwlock_of(l);
+    if (looks_first())
+        return unlock_after_look(lx);
+    if (SBT_UNLIKELY(__atomic_load_n(&lx->writer, __ATOMIC_RELAXED) != 0)) {
+        uint32_t alone = RW_WRITER;
+        __atomic_store_n(&lx->writer, 0, __ATOMIC_RELAXED);
+        if (SBT_LIKELY(__atomic_compare_exchange_n(&lx->state, &alone, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)))
+            return 0;
+        return unlock_after_look(lx);
+    }
+    uint32_t seen = __atomic_fetch_sub(&lx->state, RW_READER, __ATOMIC_RELEASE);
+    if (SBT_UNLIKELY((seen & (RW_WRITER | RW_QUEUED)) != 0 || seen < RW_READER))
+        return unlocked_otherwise(lx, seen);
     return 0;
 }
 

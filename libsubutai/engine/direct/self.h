@@ -19,6 +19,7 @@ struct direct_self {
     uint32_t spun_inner;      /* unlocks of others while it holds `spun_outer` */
     uint16_t signalled_after; /* so many switches, by `signalled_by` */
     uint16_t unlock_looks;    /* unlocks that look first (mutex.c) */
+    uint16_t rw_looks;        /* the same of read-write locks, and their locks for reading (rwlock.c) */
 };
 
 extern _Thread_local struct direct_self direct_self __attribute__((tls_model("initial-exec")));
