@@ -22,6 +22,7 @@ check "and none of these calls is a stall" is "$status $(grep -c ' returns from_
 rm -f rings.schedule
 within 20 "$SUBUTAI" run --engine det --schedule rings.schedule -- "$ORDERED" rings
 ended="$status ${out//$'\n'/,}" waits=$(grep -c '^waited$' <<<"$out")
+[[ $out != waited* ]] || ((waits++)) # io_uring is asked for room in its queue, too
 run "$SUBUTAI" schedule dump rings.schedule
 check "a thread that waits for io_uring, or the kernel's asynchronous I/O, keeps no other" matches "$ended" \
     '^0 (waited|no such ring here),(waited|no such ring here)$'

@@ -74,10 +74,13 @@ check "record: a killed program and its killed children have traces" is "$status
 mkdir kept && cp app.sbt kept/app.16.sbt && cp app.sbt kept/other.sbt
 cp kept/app.16.sbt app.16.sbt         # by a user: the number is not a process's
 cp app.sbt appendix.1234.sbt          # another name
+linked=$(find . -maxdepth 1 -regex './app\.[0-9]+\.sbt' ! -name app.16.sbt | head -1)
+rm -f "$linked.live" && mv "$linked" kept/linked.sbt && ln -s kept/linked.sbt "$linked" # by a user
 echo mine >app.77.sbt                 # no trace
 cp app.[0-9][0-9][0-9]*.sbt kept/ 2>/dev/null
 subutai record -o app.sbt -- ./family ends 1
-check "the next run has its own alone" is "$status $(find . -maxdepth 1 -regex './app\.[0-9]+\.sbt' ! -name app.16.sbt ! -name app.77.sbt | wc -l) $(left .)" "0 1 0"
+check "the next run has its own alone" is "$status $(find . -maxdepth 1 -type f -regex './app\.[0-9]+\.sbt' ! -name app.16.sbt ! -name app.77.sbt | wc -l) $(left .)" "0 1 0"
+check "a link of the user's to such a trace stays, and so does that" test -L "$linked" -a -s kept/linked.sbt
 check "a trace of the user's with a number in its name stays" cmp -s app.16.sbt kept/app.16.sbt
 check "so does one of another name" test -s appendix.1234.sbt
 check "and a file that is no trace" is "$(<app.77.sbt)" mine
@@ -87,8 +90,10 @@ subutai profile -o out -- ./family stays 1
 comes test -s said
 child=$(<said)
 started+=("$child")
+cp out/family.sbt out/earlier.sbt
 refuses "^subutai: profile: trace 'out/family\.[0-9]+\.sbt': process $child still writes it .legal: " profile -o out -- ./family
 check "its trace is still there" test -s out/family."$child".sbt
+check "and so are those beside it" test -s out/earlier.sbt -a -s out/family.sbt
 kill -KILL "$child"
 comes no_process "$child"
 subutai profile -o out -- ./family
@@ -98,7 +103,8 @@ rm -f said
 comes test -s said
 child=$(<said)
 started+=("$child")
-refuses "^subutai: record: trace '.*/app\.[0-9]+\.sbt': process $child still writes it .legal: " record -o app.sbt -- ./family
+refuses "^subutai: record: trace 'app\.[0-9]+\.sbt': process $child still writes it .legal: " record -o app.sbt -- ./family
+check "and the old trace is still there" test -s app.sbt
 kill -KILL "$child"
 comes no_process "$child"
 rm -f said

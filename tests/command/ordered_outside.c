@@ -154,6 +154,8 @@ static long wait_by_io_uring(void) {
     *entry = (struct io_uring_sqe){.opcode = IORING_OP_POLL_ADD, .fd = fds[0], .poll_events = POLLIN};
     memset(queue + p.sq_off.array, 0, sizeof(unsigned));
     __atomic_store_n((unsigned *)(void *)(queue + p.sq_off.tail), 1, __ATOMIC_RELEASE);
+    if (syscall(SYS_io_uring_enter, ring, 0, 0, IORING_ENTER_SQ_WAIT, NULL, 0) != 0) /* there is room: at once */
+        return -1;
     return syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
 }
 

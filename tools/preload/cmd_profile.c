@@ -90,7 +90,9 @@ static char *prepare(struct profile *p, const char *program) {
     lock_directory(p);
     list_traces(p);
     for (size_t i = 0; i < p->n_files; i++)
-        free(find_trace_place("profile", p->files[i])); /* refuses what is no trace */
+        find_trace_check("profile", p->files[i]); /* what is refused, as what is no trace, costs none */
+    for (size_t i = 0; i < p->n_files; i++)
+        free(find_trace_place("profile", p->files[i]));
     const char *base = strrchr(program, '/');
     char *wanted = cmd_format("%s/%s.sbt", p->out, base != NULL ? base + 1 : program);
     char *place = find_trace_place("profile", wanted);

@@ -64,8 +64,9 @@ static int record_main(const struct command *self, int argc, char **argv) {
         cmd_refuse("record: '%s' cannot be recorded: see subutai doctor %s", command_line[0], command_line[0]);
     if (settings.text[SBT_OPT_ENGINE] == NULL && getenv("SUBUTAI_ENGINE") == NULL)
         settings_set(&settings, &sbt_option_table[SBT_OPT_ENGINE], "record: ", "glibc");
+    find_trace_check("record", out); /* what is refused costs no old trace */
+    find_old_children("record", out);
     char *place = find_trace_place("record", out);
-    find_old_children("record", place);
     settings_set(&settings, &sbt_option_table[SBT_OPT_RECORD], "record: ", place);
     struct sbt_options options;
     char **env = env_build("record", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);

@@ -127,6 +127,8 @@ char *find_library(const char *subcommand, const char *given) {
     return path;
 }
 
+#define TRACE_FILE_MAGIC "SBTTRACE"
+
 /* Is it an empty file or an old one of that kind? The user does not miss those. */
 static bool may_be_replaced(int fd, const char *wanted) {
     char magic[8];
@@ -134,14 +136,25 @@ static bool may_be_replaced(int fd, const char *wanted) {
     return n == 0 || (n == sizeof magic && memcmp(magic, wanted, sizeof magic) == 0);
 }
 
-static char *place(const char *subcommand, const char *kind, const char *magic, const char *path) {
+/* Refuses what is there, unless it may be replaced. Changes nothing. */
+static void check_place(const char *subcommand, const char *kind, const char *magic, const char *path) {
     struct stat st;
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    if (lstat(path, &st) != 0)
+        return;
+    if (!S_ISREG(st.st_mode))
         cmd_refuse("%s: %s '%s': no regular file (legal: a new file or an old %s)", subcommand, kind, path, kind);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (fd >= 0 && !may_be_replaced(fd, magic))
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        cmd_refuse("%s: %s '%s': %s (legal: a new file or an old %s)", subcommand, kind, path, strerror(errno), kind);
+    if (!may_be_replaced(fd, magic))
         cmd_refuse("%s: %s '%s': the file is something else (legal: a new file or an old %s)", subcommand, kind, path,
                    kind);
+    close(fd);
+}
+
+static char *place(const char *subcommand, const char *kind, const char *magic, const char *path) {
+    check_place(subcommand, kind, magic, path);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     char *absolute = fd >= 0 ? realpath(path, NULL) : NULL;
     if (absolute == NULL || unlink(absolute) != 0)
         cmd_refuse("%s: %s '%s': %s (legal: a new file or an old %s)", subcommand, kind, path, strerror(errno), kind);
@@ -149,16 +162,24 @@ static char *place(const char *subcommand, const char *kind, const char *magic, 
     return absolute;
 }
 
-/*
- * What a killed program has left beside an old trace goes with it. A trace that is still written does not go: its
- * process would write on, and its children make traces beside the new one.
- */
-char *find_trace_place(const char *subcommand, const char *path) {
+/* A trace that is still written does not go: its process would write on, and its children make traces beside the new
+ * one. */
+static void refuse_written(const char *subcommand, const char *path) {
     uint32_t writer = sbt_trace_writer(path);
     if (writer != 0)
         cmd_refuse("%s: trace '%s': process %u still writes it (legal: another name, or end that process)", subcommand,
                    path, writer);
-    char *absolute = place(subcommand, "trace", "SBTTRACE", path), *live = cmd_format("%s.live", absolute);
+}
+
+void find_trace_check(const char *subcommand, const char *path) {
+    refuse_written(subcommand, path);
+    check_place(subcommand, "trace", TRACE_FILE_MAGIC, path);
+}
+
+/* What a killed program has left beside an old trace goes with it. */
+char *find_trace_place(const char *subcommand, const char *path) {
+    refuse_written(subcommand, path);
+    char *absolute = place(subcommand, "trace", TRACE_FILE_MAGIC, path), *live = cmd_format("%s.live", absolute);
     int fd = open(live, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && may_be_replaced(fd, TRACE_LIVE_MAGIC))
         unlink(live);
@@ -179,6 +200,12 @@ static bool is_of_process(const char *rest, uint64_t *process) {
     return strcmp(end, ".sbt") == 0;
 }
 
+/* Is it a file that this user's recorder may have made? A link is the user's, and others remove their own files. */
+static bool is_own(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == geteuid() || geteuid() == 0);
+}
+
 /* app.16.sbt may be a user's own, of a run with 16 threads: only a process's trace says that number inside. */
 static bool says_process(const char *path, uint64_t process) {
     struct sbt_trace_error error;
@@ -190,22 +217,33 @@ static bool says_process(const char *path, uint64_t process) {
 }
 
 void find_old_children(const char *subcommand, const char *place) {
-    const char *base = strrchr(place, '/') + 1, *ending = strrchr(base, '.');
+    const char *slash = strrchr(place, '/'), *base = slash != NULL ? slash + 1 : place, *ending = strrchr(base, '.');
     size_t n = ending != NULL && ending != base && strcmp(ending, ".sbt") == 0 ? (size_t)(ending - base) : strlen(base);
-    char *directory = cmd_format("%.*s", (int)(base - place), place);
-    DIR *dir = opendir(directory);
+    char *directory = cmd_format("%.*s", (int)(base - place), place), **children = NULL;
+    size_t n_children = 0;
+    DIR *dir = opendir(slash != NULL ? directory : ".");
     for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
         uint64_t process;
         if (strncmp(entry->d_name, base, n) != 0 || entry->d_name[n] != '.' ||
             !is_of_process(entry->d_name + n + 1, &process))
             continue;
         char *path = cmd_format("%s%s", directory, entry->d_name);
-        if (says_process(path, process))
-            free(find_trace_place(subcommand, path));
-        free(path);
+        if (!is_own(path) || !says_process(path, process)) {
+            free(path);
+            continue;
+        }
+        children = cmd_reallocate(children, n_children + 1, sizeof *children);
+        children[n_children++] = path;
+    }
+    for (size_t i = 0; i < n_children; i++)
+        find_trace_check(subcommand, children[i]);
+    for (size_t i = 0; i < n_children; i++) {
+        free(find_trace_place(subcommand, children[i]));
+        free(children[i]);
     }
     if (dir != NULL)
         closedir(dir);
+    free(children);
     free(directory);
 }
 

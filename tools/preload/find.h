@@ -23,7 +23,12 @@ char *find_library(const char *subcommand, const char *given);
  * and a place where no file can be created.
  */
 char *find_trace_place(const char *subcommand, const char *path);
-/* Removes the traces of processes that the program of an earlier record into that place had started. */
+/* Refuses what find_trace_place would refuse of an old file, and removes nothing. */
+void find_trace_check(const char *subcommand, const char *path);
+/*
+ * Removes the traces of processes that the program of an earlier record into that place had started: all of them, or
+ * none where one is refused. Links and, unless root calls, files of other users stay.
+ */
 void find_old_children(const char *subcommand, const char *place);
 /* The same for a schedule log. */
 char *find_schedule_place(const char *subcommand, const char *path);

@@ -198,7 +198,8 @@ static void judge_filter(long number, const long *argument) {
 static bool may_wait(long number, const long *argument) {
     switch (number) {
     case SYS_io_uring_enter:
-        return argument[2] != 0 && (argument[3] & IORING_ENTER_GETEVENTS) != 0;
+        return ((unsigned)argument[2] != 0 && (argument[3] & IORING_ENTER_GETEVENTS) != 0) ||
+               (argument[3] & IORING_ENTER_SQ_WAIT) != 0; /* for room in a queue that a thread of the kernel reads */
     case SYS_io_getevents:
     case SYS_io_pgetevents:
         return argument[1] > 0;
