@@ -306,13 +306,22 @@ static SBT_NOINLINE int unlock_after_look(struct sbt_rwlock *lx) {
     return 0;
 }
 
-/* A reader has counted itself out, and `seen`, the word before, is unusual. If there was no reader it counts itself in
- * again: see unlock_after_look. */
+/* `seen`: the word before a reader has counted itself out. Others that had no lock either may have done so before it.
+ */
+static inline bool had_no_reader(uint32_t seen) {
+    return seen - RW_READER >= RW_READERS_BELOW_0;
+}
+
+/*
+ * A reader has counted itself out, and `seen`, the word before, is unusual. If there was no reader it counts itself in
+ * again: see unlock_after_look. A thread that came meanwhile has found the lock taken, and may sleep by now.
+ */
 static SBT_NOINLINE int unlocked_otherwise(struct sbt_rwlock *lx, uint32_t seen) {
     looked(false);
-    if ((seen & RW_WRITER) != 0 || seen < RW_READER) {
-        __atomic_fetch_add(&lx->state, RW_READER, __ATOMIC_RELAXED);
-        return unlock_after_look(lx);
+    if ((seen & RW_WRITER) != 0 || had_no_reader(seen)) {
+        seen = __atomic_add_fetch(&lx->state, RW_READER, __ATOMIC_RELAXED) + RW_READER; /* it has released nothing */
+        if ((seen & RW_WRITER) != 0)
+            return unlock_after_look(lx);
     }
     after_release(lx, seen, RW_READER);
     return 0;
@@ -330,7 +339,7 @@ int direct_rwlock_unlock(pthread_rwlock_t *l) {
         return unlock_after_look(lx);
     }
     uint32_t seen = __atomic_fetch_sub(&lx->state, RW_READER, __ATOMIC_RELEASE);
-    if (SBT_UNLIKELY((seen & (RW_WRITER | RW_QUEUED)) != 0 || seen < RW_READER))
+    if (SBT_UNLIKELY((seen & (RW_WRITER | RW_QUEUED)) != 0 || had_no_reader(seen)))
         return unlocked_otherwise(lx, seen);
     return 0;
 }

@@ -24,7 +24,8 @@
  */
 enum { RW_WRITER = 1, RW_QUEUED = 2, RW_WRITERS = 4, RW_ACTIVE = 8, RW_WOKEN = 16, RW_HANDED = 32, RW_READER = 64 };
 #define RW_READERS (~(uint32_t)(RW_READER - 1))
-#define RW_READERS_MAX 0xF0000000u /* the rest is room for readers that count themselves out again */
+#define RW_READERS_MAX 0xF0000000u     /* the rest is room for readers that count themselves out again */
+#define RW_READERS_BELOW_0 0xF8000000u /* from here on for threads that unlock what they do not have */
 
 struct sbt_waiter;
 
