@@ -107,7 +107,6 @@ struct watch {
     struct sbt_share share;
     uint64_t all_switches; /* since the beginning */
     bool started;          /* there are carriers */
-    bool no_carriers;      /* they cannot be created */
     uint32_t n_held_up;    /* active carriers but servers on which a fiber sleeps in the kernel, in this look */
 };
 
@@ -146,7 +145,8 @@ static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
 
 /*
  * Switching is to begin for the first time. The main thread is pinned before any fiber leaves its home thread. False:
- * the program may not be switched, or carriers cannot be created.
+ * the program may not be switched, or carriers cannot be created. That is for good, whichever monitor has found it: the
+ * next one would be told only of objects that were loaded since.
  */
 static bool begin(struct sbt_switch_state *s, struct watch *w) {
     bool pins_main = false, has_carriers = __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE) != 0; /* it is judged then */
@@ -157,7 +157,7 @@ static bool begin(struct sbt_switch_state *s, struct watch *w) {
     if (why == NULL && !sbt_switch_start_carriers())
         why = "the carrier threads cannot be created";
     if (why != NULL) {
-        w->no_carriers = true;
+        __atomic_store_n(&s->is_refused, 1, __ATOMIC_RELAXED);
         sbt_switch_say(false, why);
         return false;
     }
@@ -366,7 +366,7 @@ static uint64_t weigh(struct sbt_switch_state *s, struct watch *w) {
         end_all_pinned(s, w);
         return TICK_NS;
     }
-    if (w->no_carriers || has_ended(s))
+    if (__atomic_load_n(&s->is_refused, __ATOMIC_RELAXED) != 0 || has_ended(s))
         rest_for_good(s, w);
     else
         decide(s, w, costly);

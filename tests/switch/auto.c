@@ -155,15 +155,19 @@ static void *return_at_once(void *number) {
     return number;
 }
 
+static void await_alone(void) {
+    for (int ms = 0; n_kernel_threads() > 1; ms++) {
+        CHECK(ms < GONE_MS);
+        sleep_ms(1);
+    }
+}
+
 /* Threads that have ended and are not joined; and then switching begins as ever. */
 static void leaves(void) {
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < N; i++)
             threads[i] = thread_start(return_at_once, NULL);
-        for (int ms = 0; n_kernel_threads() > 1; ms++) {
-            CHECK(ms < GONE_MS);
-            sleep_ms(1);
-        }
+        await_alone();
         for (int i = 0; i < N; i++)
             thread_join(threads[i]);
     }
@@ -171,9 +175,10 @@ static void leaves(void) {
 }
 
 /* Its threads go on to wait often, after the library has seen that it must not switch them. */
+static atomic_bool over;
+
 static void *meet_for_long(void *number) {
     struct timespec end = time_in_ms(CLOCK_MONOTONIC, 1000);
-    static atomic_bool over;
     own[(long)number] = (pid_t)proc_kernel_thread();
     while (!atomic_load(&over)) {
         for (int k = 0; k < 100; k++)
@@ -197,9 +202,21 @@ static void gives_up(void) {
     await_rest();
 }
 
+/* It leaves the program, and threads that wait often come again. */
+static void gives_up_for_good(void) {
+    for (int round = 0; round < 2; round++) {
+        atomic_store(&over, false);
+        run(N, meet_for_long);
+        await_alone();
+    }
+}
+
 int main(int argc, char **argv) {
 #ifdef INELIGIBLE
-    static const struct scene scenes[] = {{"auto-gives-up", gives_up}, {"ends-soon", ends_soon}, {NULL, NULL}};
+    static const struct scene scenes[] = {{"auto-gives-up", gives_up},
+                                          {"auto-gives-up-for-good", gives_up_for_good},
+                                          {"ends-soon", ends_soon},
+                                          {NULL, NULL}};
     if (argc > 5) /* never: to import it is enough */
         return sighold(SIGUSR1);
     (void)rests, (void)leaves, (void)begins_by_yields, (void)stays_by_futexes;
@@ -210,7 +227,7 @@ int main(int argc, char **argv) {
                                           {"auto-rests", rests},
                                           {"auto-leaves", leaves},
                                           {NULL, NULL}};
-    (void)gives_up, (void)ends_soon;
+    (void)gives_up, (void)gives_up_for_good, (void)ends_soon;
 #endif
     return play(argc, argv, scenes);
 }
