@@ -86,7 +86,7 @@ void sbt_switch_want(enum sbt_switch_want how) {
 static void quit(struct sbt_switch_state *s) {
     __atomic_store_n(&s->running, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->quit, 1, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->monitor_sleeps, SBT_MONITOR_AWAKE, __ATOMIC_SEQ_CST); /* pairs with sleep_to_the_end */
     sbt_futex_wake(&s->monitor_sleeps, 1);
     /*
      * Pairs with sbt_switch_add_carriers. It raises n_carriers and then looks at `quit`. So either this wakes the
