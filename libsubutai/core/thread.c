@@ -13,7 +13,6 @@
 #include "os/real.h"
 
 #define ADDRESS_AS_ID 0x20000000u /* FUTEX_WAITERS and FUTEX_OWNER_DIED are above it, the largest id is far below */
-#define ID_MOST (1u << 22)        /* PID_MAX_LIMIT of Linux */
 
 _Thread_local struct sbt_thread sbt_self __attribute__((tls_model("initial-exec")));
 
@@ -49,7 +48,7 @@ void sbt_thread_learn(void) {
     const char *record = (const char *)self();
     uint32_t copy, id = sbt_thread_tid();
     memcpy(&copy, record + field[OFFSET], sizeof copy);
-    if (copy == id || (id >= ADDRESS_AS_ID && copy - 1 < ID_MOST))
+    if (copy == id || (id >= ADDRESS_AS_ID && copy - 1 < ADDRESS_AS_ID - 1))
         sbt_thread_copy_at = record - (const char *)__builtin_thread_pointer() + (intptr_t)field[OFFSET];
 }
 
