@@ -99,8 +99,8 @@ struct sim_host_cost {
     const char *help;
 };
 extern const struct sim_host_cost sim_host_cost_table[];
-/* A cost that files of this version have not had from the beginning: without it, it is 0. */
-bool sim_host_cost_is_later(const struct sim_host_cost *row);
+/* A cost that not every kernel lets measure: without it, it is 0. */
+bool sim_host_cost_is_optional(const struct sim_host_cost *row);
 extern const size_t sim_n_host_costs;
 
 /*

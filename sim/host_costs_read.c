@@ -119,9 +119,13 @@ static int spread(struct reading *r, const json_t *object, const char *key, cons
     return value == NULL ? -1 : number(r, value, place, 1, 1e15, &n);
 }
 
-bool sim_host_cost_is_later(const struct sim_host_cost *row) {
-    return row->offset == offsetof(struct sim_host_costs, kernel.wake_remote_ns) ||
-           row->offset == offsetof(struct sim_host_costs, kernel.interrupt_ns);
+bool sim_host_cost_is_optional(const struct sim_host_cost *row) {
+    return row->offset == offsetof(struct sim_host_costs, kernel.interrupt_ns);
+}
+
+/* A cost that files of this version have not had from the beginning: without it, it is 0. */
+static bool is_later(const struct sim_host_cost *row) {
+    return row->offset == offsetof(struct sim_host_costs, kernel.wake_remote_ns) || sim_host_cost_is_optional(row);
 }
 
 static int cost(struct reading *r, const json_t *group, const struct sim_host_cost *row) {
@@ -130,7 +134,7 @@ static int cost(struct reading *r, const json_t *group, const struct sim_host_co
     const json_t *value = json_object_get(group, row->key);
     snprintf(key, sizeof key, "%s.%s", row->group, row->key);
     if (value == NULL)
-        return sim_host_cost_is_later(row) ? 0 : fail(r, "'%s' is missing", key);
+        return is_later(row) ? 0 : fail(r, "'%s' is missing", key);
     if (json_is_object(value))
         return spread(r, value, key, row, place);
     if (!json_is_number(value))

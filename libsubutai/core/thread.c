@@ -35,7 +35,8 @@ intptr_t sbt_thread_copy_at;
 
 /*
  * glibc describes its thread record to debuggers (libthread_db): the bits of a field, the number of fields, and the
- * offset. If the field is not as described, its place stays unknown.
+ * offset. If the field is not as described, its place stays unknown. Where no call tells the id, glibc's copy is what
+ * there is, if it can be an id. It is better than an address, which the next thread may have.
  */
 void sbt_thread_learn(void) {
     enum { BITS, COUNT, OFFSET };
@@ -45,9 +46,9 @@ void sbt_thread_learn(void) {
     if (field == NULL || field[BITS] != 32 || field[COUNT] != 1 || self == NULL)
         return;
     const char *record = (const char *)self();
-    uint32_t copy;
+    uint32_t copy, id = sbt_thread_tid();
     memcpy(&copy, record + field[OFFSET], sizeof copy);
-    if (copy == sbt_thread_tid())
+    if (copy == id || (id >= ADDRESS_AS_ID && copy - 1 < ADDRESS_AS_ID - 1))
         sbt_thread_copy_at = record - (const char *)__builtin_thread_pointer() + (intptr_t)field[OFFSET];
 }
 

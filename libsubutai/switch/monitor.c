@@ -107,7 +107,6 @@ struct watch {
     struct sbt_share share;
     uint64_t all_switches; /* since the beginning */
     bool started;          /* there are carriers */
-    bool no_carriers;      /* they cannot be created */
     uint32_t n_held_up;    /* active carriers but servers on which a fiber sleeps in the kernel, in this look */
 };
 
@@ -146,7 +145,8 @@ static void end_all_pinned(struct sbt_switch_state *s, const struct watch *w) {
 
 /*
  * Switching is to begin for the first time. The main thread is pinned before any fiber leaves its home thread. False:
- * the program may not be switched, or carriers cannot be created.
+ * the program may not be switched, or carriers cannot be created. That is for good, whichever monitor has found it: the
+ * next one would be told only of objects that were loaded since.
  */
 static bool begin(struct sbt_switch_state *s, struct watch *w) {
     bool pins_main = false, has_carriers = __atomic_load_n(&s->n_own, __ATOMIC_ACQUIRE) != 0; /* it is judged then */
@@ -157,7 +157,7 @@ static bool begin(struct sbt_switch_state *s, struct watch *w) {
     if (why == NULL && !sbt_switch_start_carriers())
         why = "the carrier threads cannot be created";
     if (why != NULL) {
-        w->no_carriers = true;
+        __atomic_store_n(&s->is_refused, 1, __ATOMIC_RELAXED);
         sbt_switch_say(false, why);
         return false;
     }
@@ -326,6 +326,15 @@ static bool is_alone(const struct sbt_switch_state *s) {
 }
 
 /*
+ * Has switching ended, before there were carriers, because the program filters the system calls of all its threads?
+ * Then there is nothing to do, and a call may be fatal that the program's own threads do not make. They make futex
+ * calls; and the monitor does not leave, since it is not known whether their end is allowed.
+ */
+static bool is_over(const struct sbt_switch_state *s) {
+    return sbt_fence_is_forbidden() && has_ended(s) && __atomic_load_n(&s->n_own, __ATOMIC_RELAXED) == 0;
+}
+
+/*
  * Sleep until there is work, or all fibers have been pinned for long enough.
  *
  * In a program that has one thread left the monitor would be the second for ever. Some programs wait until /proc shows
@@ -350,11 +359,21 @@ static bool sleep_long(struct sbt_switch_state *s, const struct watch *w) {
         if (goes_on && alone == (may_leave && is_alone(s)))
             sbt_futex_wait(&s->monitor_sleeps, how, alone || ends ? &until : NULL);
         __atomic_store_n(&s->monitor_sleeps, SBT_MONITOR_AWAKE, __ATOMIC_RELAXED);
-        goes_on = goes_on && may_leave && !has_work(s);
+        goes_on = goes_on && may_leave && !has_work(s) && !is_over(s);
         if (goes_on && alone && is_alone(s) && sbt_switch_monitor_leaves())
             return true;
     }
     return false;
+}
+
+/* Sleep until the program's last thread ends. Without a heavy fence: quit has full ones. */
+static void sleep_to_the_end(struct sbt_switch_state *s) {
+    for (bool over = false; !over;) {
+        __atomic_store_n(&s->monitor_sleeps, SBT_MONITOR_SLEEPS, __ATOMIC_SEQ_CST);
+        over = __atomic_load_n(&s->quit, __ATOMIC_SEQ_CST) != 0;
+        if (!over)
+            sbt_futex_wait(&s->monitor_sleeps, SBT_MONITOR_SLEEPS, NULL);
+    }
 }
 
 /* Decide how threads wait. The result is how long until the next look, ns. */
@@ -366,7 +385,7 @@ static uint64_t weigh(struct sbt_switch_state *s, struct watch *w) {
         end_all_pinned(s, w);
         return TICK_NS;
     }
-    if (w->no_carriers || has_ended(s))
+    if (__atomic_load_n(&s->is_refused, __ATOMIC_RELAXED) != 0 || has_ended(s))
         rest_for_good(s, w);
     else
         decide(s, w, costly);
@@ -398,8 +417,10 @@ void *sbt_monitor_main(void *unused) {
     uint64_t tick_ns = TICK_NS;
     if (w.started)
         w.sees_sleepers = own_descriptors(s);
-    while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0) {
+    while (__atomic_load_n(&s->quit, __ATOMIC_RELAXED) == 0 && !is_over(s)) {
         sbt_pause_ns(tick_ns);
+        if (is_over(s))
+            break;
         sbt_cpus_look();
         if (w.started && !has_ended(s))
             sbt_switch_follow_cpus();
@@ -412,7 +433,11 @@ void *sbt_monitor_main(void *unused) {
             continue;
         quiet = 0;
         if (sleep_long(s, &w))
-            break;
+            return unused;
+    }
+    if (is_over(s)) {
+        rest_for_good(s, &w);
+        sleep_to_the_end(s);
     }
     return unused;
 }

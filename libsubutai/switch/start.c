@@ -86,7 +86,7 @@ void sbt_switch_want(enum sbt_switch_want how) {
 static void quit(struct sbt_switch_state *s) {
     __atomic_store_n(&s->running, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&s->quit, 1, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&s->monitor_sleeps, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->monitor_sleeps, SBT_MONITOR_AWAKE, __ATOMIC_SEQ_CST); /* pairs with sleep_to_the_end */
     sbt_futex_wake(&s->monitor_sleeps, 1);
     /*
      * Pairs with sbt_switch_add_carriers. It raises n_carriers and then looks at `quit`. So either this wakes the
@@ -323,6 +323,11 @@ static const char *start(struct sbt_switch_state *s) {
     return why;
 }
 
+/* Not where a monitor has found that the program may not be switched, nor after switching has ended (may_create). */
+static bool has_use_for_monitor(const struct sbt_switch_state *s) {
+    return __atomic_load_n(&s->is_refused, __ATOMIC_RELAXED) == 0 && may_create(s);
+}
+
 /*
  * Where it is found out whether switching pays there are no carriers until it does, and no monitor while the program
  * has a single thread beside its first: with a CPU for each of the two, switching has nothing to give. The monitor
@@ -332,7 +337,7 @@ static const char *start(struct sbt_switch_state *s) {
 static void begin_to_watch(struct sbt_switch_state *s, int32_t n_threads) {
     bool may_pay = n_threads > 1 || sbt_usable_cpus() == 1 || sbt_switch_how == SBT_SWITCH_BY_TURNS;
     if (!may_pay || has_monitor(__atomic_load_n(&s->has_monitor, __ATOMIC_SEQ_CST)) || sbt_switch_running_load() == 0 ||
-        sbt_pin_inherited() != SBT_PIN_NOT)
+        !has_use_for_monitor(s) || sbt_pin_inherited() != SBT_PIN_NOT)
         return;
     uint64_t before = block_all();
     start_monitor(s); /* if it cannot be created all threads go on waiting adaptively */

@@ -81,6 +81,7 @@ struct sbt_switch_state {
     uint32_t n_most;      /* more carriers there will not be; atomic */
     uint32_t creating;    /* 1: a thread creates carriers; atomic */
     uint32_t judged;      /* 1: a thread finds out, or knows, whether the program may be switched; atomic */
+    uint32_t is_refused;  /* 1: it may not, or carriers cannot be created; atomic, the monitor's */
     uint32_t has_monitor; /* enum sbt_has_monitor; atomic */
     pthread_t monitor;
     uint32_t descriptors; /* enum sbt_descriptors; atomic */

@@ -35,7 +35,9 @@ enum objects {
  * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used; Q note
  * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it; l lock the other
  * mutex, d unlock it; O be the monitor that changes whether mutexes are delegated, and
- * which server has them.
+ * which server has them; NN create thread N,
+ * the script of which begins with +; K wait until the monitor sleeps for long, or there
+ * is none, W until there is none, P until there is one.
  */
 struct scenario {
     const char *name;
@@ -374,6 +376,9 @@ static const struct scenario scenarios[] = {
      RWLOCK,
      0,
      false},
+    {"leaving: one is alone, and creates another", {"WN2Po0", "", "+b0"}, 1, 1, SCHED_LEAVING, 0, NONE, 0, true},
+    {"leaving: one creates another meanwhile", {"KN2Po0", "", "+b0"}, 1, 1, SCHED_LEAVING, 0, NONE, 0, true},
+    {"leaving: two creators", {"WN2N3Po0", "", "+Pb0", "+b0"}, 2, 1, SCHED_LEAVING, 0, NONE, 0, true},
 };
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
@@ -21,7 +22,9 @@
 enum { STACK_BYTES = 64 * 1024, MAX_REGS = 64, MAX_TICKS = 64 };
 
 struct thread {
-    uint32_t *word;  /* a futex word: blocked on it */
+    uint32_t *word; /* a futex word: blocked on it, or paused */
+    uint32_t runs;  /* a futex word; 0: it has ended */
+    bool is_joined;
     uint32_t sleeps; /* how often it was */
     uint64_t mask;   /* of signals */
     void (*handler)(void);
@@ -32,6 +35,10 @@ struct thread {
     struct sbt_thread own;
     struct direct_self direct; /* comes with `own` */
 };
+
+static bool is_monitor(const struct thread *t) {
+    return t->routine == sbt_monitor_main;
+}
 
 struct sbt_thread *sched_self;
 struct sbt_real sbt_real;
@@ -44,9 +51,9 @@ static uint32_t n_threads, current;
 static uint32_t ready, paused, ended;
 static struct sbt_thread root_self;
 static struct sbt_regs root;
-static bool under_way, with_monitor, by_chance;
+static bool under_way, with_monitor, leaves, by_chance;
 static const char *wrong;
-static uint64_t now_ns, random_state, n_switches;
+static uint64_t now_ns, random_state, n_switches, n_came_again;
 
 /* An object that the program has destroyed: filled with FREED, and to stay so. */
 enum { FREED = 0x5A };
@@ -191,8 +198,17 @@ bool sched_is_freed(const void *object) {
 }
 
 /* ---- the kernel ---- */
+static void block(uint32_t *word, bool until_deadline) {
+    ready &= ~(1u << current);
+    paused |= (uint32_t)until_deadline << current;
+    thread[current].word = word;
+    thread[current].sleeps++;
+    reschedule();
+    thread[current].word = NULL;
+}
+
+/* Only where the monitor leaves do deadlines come: then when no other thread can go on, as the end of a pause does. */
 int sched_futex_wait(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
-    (void)deadline;
     sched_point();
     if (*word != expected)
         return 0;
@@ -202,22 +218,24 @@ int sched_futex_wait(uint32_t *word, uint32_t expected, const struct sbt_deadlin
         handler();
         return 0;
     }
-    ready &= ~(1u << current);
-    thread[current].word = word;
-    thread[current].sleeps++;
-    reschedule();
+    block(word, deadline != NULL && leaves);
     return 0;
 }
 
-long sched_futex_wake(uint32_t *word, int n) {
+static long wake(const uint32_t *word, int n) {
     long woken = 0;
-    sched_point();
     for (uint32_t i = 0; i < n_threads && woken < n; i++)
-        if (((ready | paused | ended) & 1u << i) == 0 && thread[i].word == word) {
+        if (((ready | ended) & 1u << i) == 0 && thread[i].word == word) {
             ready |= 1u << i;
+            paused &= ~(1u << i);
             woken++;
         }
     return woken;
+}
+
+long sched_futex_wake(uint32_t *word, int n) {
+    sched_point();
+    return wake(word, n);
 }
 
 void sched_pause(void) {
@@ -292,102 +310,17 @@ void sched_regs_make(struct sbt_regs *regs, void *stack, size_t bytes, void (*en
     set_left(regs, true);
 }
 
-/* ---- what libsubutai/switch wants of the rest ---- */
-void sbt_eligibility_judge(struct sbt_eligibility *e) {
-    memset(e, 0, sizeof *e);
-}
-
-void sbt_eligibility_judge_new(struct sbt_eligibility *e) {
-    memset(e, 0, sizeof *e);
-}
-
-void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
-    (void)e, (void)file, (void)symbol;
-}
-
-bool sbt_priority_known;
-
-uint8_t sbt_priority_read(void) {
-    return 0;
-}
-
-bool sbt_fork_wipes(void) {
-    return true;
-}
-
+/* ---- what libsubutai/switch wants of the rest: here, and in switch_rest.c ---- */
+/* The process has used all of one CPU's time. */
 void sbt_clock_read(clockid_t clock, struct timespec *now) {
-    clock_gettime(clock, now);
+    (void)clock;
+    *now = (struct timespec){(time_t)(now_ns / 1000000000), (long)(now_ns % 1000000000)};
 }
-
-intptr_t sbt_thread_copy_at;
 
 /* A fiber's is its home thread's. */
 uint32_t sbt_thread_tid(void) {
     uint32_t i = owner_of(sched_self);
     return i < n_threads ? i + 1 : SCHED_MAX_THREADS + 1; /* the thread that sets all up */
-}
-
-union sbt_fork_page sbt_fork_page = {.known = 1};
-
-void sbt_fork_notice(void) {}
-
-void (*sbt_handlers_entered)(void);
-void (*sbt_handlers_returned)(void *context);
-void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
-uint64_t sbt_handlers_spared;
-
-void sbt_handlers_deliver(void) {
-    sched_wrong("handlers are deferred where there are none");
-}
-
-void sbt_sites_spin(bool yes) {
-    (void)yes;
-}
-
-bool sbt_log_is_on(unsigned verbosity) {
-    (void)verbosity;
-    return false;
-}
-
-void sbt_cpus_look(void) {}
-
-bool sbt_fence_is_forbidden(void) {
-    return false;
-}
-
-uint32_t sbt_cpus_most(void) {
-    return sched_n_cpus_most;
-}
-
-/* No wake-up is spaced. */
-bool sbt_wake_gap_on;
-
-long sbt_wake_gap_wake(uint32_t *word, int n, uint32_t bits) {
-    (void)word, (void)n, (void)bits;
-    sched_wrong("wake-ups are spaced");
-    return 0;
-}
-
-uint32_t sbt_wake_gap_between(uint32_t n) {
-    (void)n;
-    sched_wrong("wake-ups are spaced");
-    return 0;
-}
-
-void sbt_wake_gap_pause(uint32_t gap_ns) {
-    (void)gap_ns;
-}
-
-void sbt_wake_gap_woken(const uint32_t *word) {
-    (void)word;
-}
-
-void sbt_log(unsigned verbosity, const char *first, ...) {
-    (void)verbosity, (void)first;
-}
-
-void sbt_log_in_tree(const char *subject, const char *what, const char *why) {
-    (void)subject, (void)what, (void)why;
 }
 
 /* ---- threads ---- */
@@ -396,19 +329,23 @@ static void begin(void *argument) {
     t->routine(t->argument);
     ended |= 1u << current;
     ready &= ~(1u << current);
+    if (leaves && is_monitor(t) && ended == (1u << n_threads) - 1)
+        sched_wrong("the monitor is the last thread to end: it calls exit()");
+    t->runs = 0;
+    wake(&t->runs, INT_MAX);
     reschedule();
     abort();
 }
 
 static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(void *), void *argument) {
     (void)attr;
-    *id = 0;
+    *id = n_threads;
     if (routine == sbt_monitor_main && !with_monitor)
         return 0;
     if (n_threads == SCHED_MAX_THREADS)
         return EAGAIN;
     struct thread *t = &thread[n_threads];
-    *t = (struct thread){.routine = routine, .argument = argument};
+    *t = (struct thread){.routine = routine, .argument = argument, .runs = 1};
     ready |= 1u << n_threads;
     t->self = &t->own;
     sbt_regs_make(&t->regs, stacks[n_threads], STACK_BYTES, begin, sbt_tls_base());
@@ -416,9 +353,24 @@ static int create(pthread_t *id, const pthread_attr_t *attr, void *(*routine)(vo
     return 0;
 }
 
-/* A course is over when every thread has ended, this caller and those it would wait for. */
+/* A course is over when every thread has ended, this caller and those it would wait for. One that leaves is others' to
+ * wait for. */
 void sbt_thread_await_end(pthread_t id) {
-    (void)id;
+    if (!leaves)
+        return;
+    struct thread *t = &thread[id];
+    if (t->is_joined)
+        sched_wrong("a thread is joined twice");
+    t->is_joined = true;
+    while (t->runs != 0)
+        sched_futex_wait(&t->runs, 1, NULL);
+}
+
+uint32_t sched_n_monitors(void) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_threads; i++)
+        n += is_monitor(&thread[i]) && thread[i].runs != 0;
+    return n;
 }
 
 struct program_thread {
@@ -441,6 +393,7 @@ static void *program_thread(void *argument) {
 void sched_thread(void (*routine)(void *), void *argument) {
     pthread_t id;
     program[n_program] = (struct program_thread){routine, argument};
+    sbt_n_runnable++;
     sbt_switch_before_create();
     if (create(&id, NULL, program_thread, &program[n_program++]) != 0)
         sched_wrong("more threads than the test has room for");
@@ -468,6 +421,9 @@ static const char *left_over(void) {
     for (size_t i = 0; i < freed_bytes; i++)
         if (((const unsigned char *)freed)[i] != FREED)
             return "an object was written after it had been destroyed";
+    for (uint32_t i = 0; leaves && i < n_threads; i++)
+        if (is_monitor(&thread[i]) && !thread[i].is_joined)
+            return "no thread has waited for a monitor's end";
     uint32_t n_sleeps = 0;
     for (uint32_t i = 0; i < n_threads; i++)
         n_sleeps += thread[i].routine == sbt_carrier_main ? thread[i].sleeps : 0;
@@ -479,6 +435,13 @@ static void forget(struct sbt_fiber *f) {
     char *home_stack = f->home_stack;
     memset(f, 0, sizeof *f);
     f->home_stack = home_stack;
+}
+
+static uint32_t n_monitors_ever(void) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_threads; i++)
+        n += is_monitor(&thread[i]);
+    return n;
 }
 
 static void run(const struct sched_how *how, sched_setup *setup, const char *(*at_end)(void)) {
@@ -494,13 +457,17 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
     sbt_real.pthread_create = create;
     sbt_real.sigaction = sigaction;
     with_monitor = how->with_monitor != SCHED_ALONE;
+    leaves = how->with_monitor == SCHED_LEAVING;
     max_preempted = by_chance ? UINT32_MAX : how->n_preemptions;
     ready = paused = ended = 0;
-    n_threads = n_program = n_preempted = ticks_in_vain = choices.n = choices.n_points = sbt_n_runnable = 0;
+    n_threads = n_program = n_preempted = ticks_in_vain = ticker = choices.n = choices.n_points = sbt_n_runnable = 0;
     wrong = NULL;
     freed = NULL;
     freed_bytes = 0;
-    sbt_switch_want(how->with_monitor == SCHED_BY_TURNS ? SBT_SWITCH_BY_TURNS : SBT_SWITCH_ANYWAY);
+    now_ns = 1000000000; /* a course is the same again, whenever it comes */
+    sbt_switch_want(how->with_monitor == SCHED_BY_TURNS ? SBT_SWITCH_BY_TURNS
+                    : leaves                            ? SBT_SWITCH_IF_IT_PAYS
+                                                        : SBT_SWITCH_ANYWAY);
     setup();
     sbt_n_runnable = n_program;
     sbt_switch_thread_gone();
@@ -515,6 +482,7 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
         wrong = at_end();
     for (uint32_t i = 0; i < SBT_SWITCH->n_carriers; i++)
         n_switches += SBT_SWITCH->carrier[i].pops;
+    n_came_again += n_monitors_ever() > 1;
 }
 
 /*
@@ -523,6 +491,8 @@ static void run(const struct sched_how *how, sched_setup *setup, const char *(*a
  * have a switch in one of 30 of its schedules, and by chance in one of 200000.
  */
 static const char *unless_no_fiber_switched(void) {
+    if (leaves)
+        return n_came_again == 0 ? "no monitor has come again, in any schedule" : NULL;
     return n_switches == 0 ? "no carrier has run a fiber, in any schedule" : NULL;
 }
 
@@ -530,9 +500,9 @@ static void show_course(void) {
     printf("# %s; threads: ", wrong);
     for (uint32_t i = 0; i < n_threads; i++)
         printf("%u %s%s", i,
-               thread[i].routine == sbt_carrier_main   ? "carrier"
-               : thread[i].routine == sbt_monitor_main ? "monitor"
-                                                       : "home",
+               thread[i].routine == sbt_carrier_main ? "carrier"
+               : is_monitor(&thread[i])              ? "monitor"
+                                                     : "home",
                i + 1 < n_threads ? ", " : "\n# course:");
     choices_show_course(&choices);
 }
@@ -541,7 +511,7 @@ const char *sched_walk(const struct sched_how *how, sched_setup *setup, const ch
                        bool show, uint64_t *n) {
     by_chance = false;
     choices.n_given = 0;
-    n_switches = 0;
+    n_switches = n_came_again = 0;
     for (*n = 1;; ++*n) {
         run(how, setup, at_end);
         if (wrong != NULL) {

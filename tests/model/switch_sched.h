@@ -79,7 +79,8 @@ enum { SCHED_MAX_THREADS = 8 };
 enum sched_monitor {
     SCHED_ALONE,     /* without a monitor */
     SCHED_MONITORED, /* with one */
-    SCHED_BY_TURNS   /* with one that begins and ends switching at each look */
+    SCHED_BY_TURNS,  /* with one that begins and ends switching at each look */
+    SCHED_LEAVING    /* with one that never begins it, and that leaves a program of one thread */
 };
 struct sched_how {
     enum sched_monitor with_monitor;
@@ -88,7 +89,10 @@ struct sched_how {
 
 /* Makes the program's threads (sched_thread); the caller's own counts as one that ends when this returns. */
 typedef void sched_setup(void);
+/* For threads of the program, too. */
 void sched_thread(void (*routine)(void *), void *argument);
+/* Monitors that have not ended. */
+uint32_t sched_n_monitors(void);
 /* The program destroys its object (one in a schedule): to write it from now on is wrong. */
 void sched_free(void *object, size_t bytes);
 bool sched_is_freed(const void *object);

@@ -38,6 +38,10 @@ static uint32_t n_waiting_seen; /* by Q: of 0 and 1, in that order */
 static bool seen_on_carrier;
 static bool in_order, one_before_zero, zero_is_next, inner_for_long;
 
+static bool starts_later(uint32_t i) {
+    return scenario->script[i][0] == '+';
+}
+
 static bool is_parked(uint32_t i) {
     return token[i] != NULL && *token[i] == SBT_TOKEN_PARKED;
 }
@@ -99,6 +103,8 @@ static void sleep_until_open(uint32_t n) {
 static void handler(void) {
     sleep_until_open(0);
 }
+
+static void follow(void *argument);
 
 static uint32_t step(uint32_t me, const char *at) {
     uint32_t n = (uint32_t)(at[1] - '0');
@@ -250,6 +256,24 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'a':
         noted[n_noted++] = me;
         return 1;
+    case 'N':
+        sched_thread(follow, (void *)(uintptr_t)n);
+        return 2;
+    case 'K':
+        while (sched_n_monitors() != 0 &&
+               __atomic_load_n(&SBT_SWITCH->monitor_sleeps, __ATOMIC_RELAXED) == SBT_MONITOR_AWAKE)
+            sched_pause();
+        sched_pause();
+        return 1;
+    case 'W':
+        while (sched_n_monitors() != 0)
+            sched_pause();
+        return 1;
+    case 'P':
+        do
+            sched_pause();
+        while (sched_n_monitors() == 0);
+        return 1;
     case 'm':
     case 'n':
         sbt_lot_requeue(&word[*at == 'm'], &word[*at == 'n'], 1);
@@ -262,7 +286,7 @@ static uint32_t step(uint32_t me, const char *at) {
 static void follow(void *argument) {
     uint32_t me = (uint32_t)(uintptr_t)argument;
     token[me] = sbt_fiber_word();
-    for (const char *at = scenario->script[me]; *at != '\0';) {
+    for (const char *at = scenario->script[me] + starts_later(me); *at != '\0';) {
         const char letter = *at;
         const void *outer = outer_section(letter);
         at += step(me, at);
@@ -310,14 +334,17 @@ static void setup(void) {
     sbt_n_cpus = scenario->n_carriers + sbt_switch_servers;
     sched_n_cpus_most = most_cpus();
     for (uint32_t i = 0; i < MAX_PROGRAM && scenario->script[i] != NULL; i++)
-        sched_thread(follow, (void *)(uintptr_t)i);
+        if (!starts_later(i))
+            sched_thread(follow, (void *)(uintptr_t)i);
 }
 
 static uint32_t most_carriers; /* in any schedule of this scenario */
 
 /* Where usable CPUs become more, carriers do in some of the schedules. */
 static const char *unless_none_was_added(void) {
-    return most_carriers < most_cpus() ? "no carrier has been added, in any schedule" : NULL;
+    return scenario->with_monitor != SCHED_LEAVING && most_carriers < most_cpus()
+               ? "no carrier has been added, in any schedule"
+               : NULL;
 }
 
 static const char *unless_none_was_served(void) {

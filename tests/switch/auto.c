@@ -7,8 +7,12 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #define ROUNDS 20000  /* where no thread is to leave its kernel thread */
@@ -155,25 +159,84 @@ static void *return_at_once(void *number) {
     return number;
 }
 
+static void await_alone(void) {
+    for (int ms = 0; n_kernel_threads() > 1; ms++) {
+        CHECK(ms < GONE_MS);
+        sleep_ms(1);
+    }
+}
+
 /* Threads that have ended and are not joined; and then switching begins as ever. */
 static void leaves(void) {
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < N; i++)
             threads[i] = thread_start(return_at_once, NULL);
-        for (int ms = 0; n_kernel_threads() > 1; ms++) {
-            CHECK(ms < GONE_MS);
-            sleep_ms(1);
-        }
+        await_alone();
         for (int i = 0; i < N; i++)
             thread_join(threads[i]);
     }
     begins();
 }
 
+/*
+ * ---- nor do they make a system call when the program has filtered those of all threads ----
+ * The filter ends the process for calls but those that the program makes from then on.
+ */
+#define BUSY_MS 200 /* longer than the library's thread sleeps in a program of one thread */
+
+static void allow_few_calls(void) {
+    static const uint32_t allowed[] = {SYS_futex,  SYS_exit,    SYS_exit_group,
+                                       SYS_munmap, SYS_madvise, SYS_rt_sigprocmask};
+    enum { N_ALLOWED = sizeof allowed / sizeof *allowed };
+    struct sock_filter filter[2 * N_ALLOWED + 2] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    for (int i = 0; i < N_ALLOWED; i++) {
+        filter[2 * i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, allowed[i], 0, 1);
+        filter[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    filter[2 * N_ALLOWED + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
+}
+
+static void compute_for(int ms) {
+    struct timespec end = time_in_ms(CLOCK_MONOTONIC, ms);
+    while (!time_is_past(CLOCK_MONOTONIC, &end))
+        ;
+}
+
+static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_at_door(void *number) {
+    own[(long)number] = (pid_t)proc_kernel_thread();
+    meet();
+    OK(pthread_mutex_lock(&door));
+    OK(pthread_mutex_unlock(&door));
+    return number;
+}
+
+static void filters_all(void) {
+    own[N] = getpid();
+    OK(pthread_mutex_lock(&door));
+    OK(pthread_barrier_init(&barrier, NULL, N + 1));
+    for (long i = 0; i < N; i++)
+        threads[i] = thread_start(wait_at_door, (void *)i);
+    meet();
+    await_rest();
+    allow_few_calls();
+    OK(pthread_mutex_unlock(&door));
+    for (int i = 0; i < N; i++)
+        thread_join(threads[i]);
+    compute_for(BUSY_MS);
+    _exit(0);
+}
+
 /* Its threads go on to wait often, after the library has seen that it must not switch them. */
+static atomic_bool over;
+
 static void *meet_for_long(void *number) {
     struct timespec end = time_in_ms(CLOCK_MONOTONIC, 1000);
-    static atomic_bool over;
     own[(long)number] = (pid_t)proc_kernel_thread();
     while (!atomic_load(&over)) {
         for (int k = 0; k < 100; k++)
@@ -197,20 +260,33 @@ static void gives_up(void) {
     await_rest();
 }
 
+/* It leaves the program, and threads that wait often come again. */
+static void gives_up_for_good(void) {
+    for (int round = 0; round < 2; round++) {
+        atomic_store(&over, false);
+        run(N, meet_for_long);
+        await_alone();
+    }
+}
+
 int main(int argc, char **argv) {
 #ifdef INELIGIBLE
-    static const struct scene scenes[] = {{"auto-gives-up", gives_up}, {"ends-soon", ends_soon}, {NULL, NULL}};
+    static const struct scene scenes[] = {{"auto-gives-up", gives_up},
+                                          {"auto-gives-up-for-good", gives_up_for_good},
+                                          {"ends-soon", ends_soon},
+                                          {NULL, NULL}};
     if (argc > 5) /* never: to import it is enough */
         return sighold(SIGUSR1);
-    (void)rests, (void)leaves, (void)begins_by_yields, (void)stays_by_futexes;
+    (void)rests, (void)leaves, (void)filters_all, (void)begins_by_yields, (void)stays_by_futexes;
 #else
     static const struct scene scenes[] = {{"auto-begins", begins},
                                           {"auto-begins-by-yields", begins_by_yields},
                                           {"auto-stays-by-futexes", stays_by_futexes},
                                           {"auto-rests", rests},
                                           {"auto-leaves", leaves},
+                                          {"auto-filters-all", filters_all},
                                           {NULL, NULL}};
-    (void)gives_up, (void)ends_soon;
+    (void)gives_up, (void)gives_up_for_good, (void)ends_soon;
 #endif
     return play(argc, argv, scenes);
 }

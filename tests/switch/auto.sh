@@ -18,10 +18,12 @@ for scene in $("$SUBJECTS/switch-auto"); do
     check "$scene: says what it does" matches "$err" 'waiting by switching while that gets more done'
     [[ $scene != *-stays-* ]] || check "$scene: says that it pays" matches "$err" 'switching pays'
 done
-scene=auto-gives-up
-run "$SUBUTAI" run --verbose 2 -- "$SUBJECTS/switch-auto-ineligible" "$scene"
-check "$scene: by default" is "$status" 0
-check "$scene: says why, where that is wanted" matches "$err" 'threads are not switched but wait adaptively: .*sighold'
-run "$SUBUTAI" run -- "$SUBJECTS/switch-auto-ineligible" "$scene"
-check "$scene: and nothing otherwise" is "$err" ''
+for scene in auto-gives-up auto-gives-up-for-good; do
+    run "$SUBUTAI" run --verbose 2 -- "$SUBJECTS/switch-auto-ineligible" "$scene"
+    check "$scene: by default" is "$status" 0
+    check "$scene: says why, where that is wanted" matches "$err" 'threads are not switched but wait adaptively: .*sighold'
+    check "$scene: once" is "$(grep -c 'threads are not switched' <<<"$err")" 1
+    run "$SUBUTAI" run -- "$SUBJECTS/switch-auto-ineligible" "$scene"
+    check "$scene: and nothing otherwise" is "$err" ''
+done
 finish

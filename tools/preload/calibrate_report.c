@@ -75,7 +75,7 @@ char *calibrate_text(const struct calibration *c, size_t *n) {
             json_line(&j);
             json_open(&j, row->group, '{');
         }
-        if (c->samples[i].n > 0) /* not every kernel has each later cost */
+        if (c->samples[i].n > 0) /* an optional cost has none on some kernels */
             put_cost(&j, row, &c->samples[i]);
         if (i + 1 == sim_n_host_costs || strcmp(row->group, row[1].group) != 0)
             json_close(&j, '}');

@@ -155,7 +155,7 @@ void calibrate_measure(struct calibration *c) {
     }
     progress("\r\033[K", 0, "");
     for (size_t i = 0; i < sim_n_host_costs; i++)
-        if (c->samples[i].n == 0 && !sim_host_cost_is_later(&sim_host_cost_table[i])) {
+        if (c->samples[i].n == 0 && !sim_host_cost_is_optional(&sim_host_cost_table[i])) {
             cmd_warn("calibrate: there is no sample of '%s.%s'", sim_host_cost_table[i].group,
                      sim_host_cost_table[i].key);
             exit(CMD_DIFFERENT);

@@ -106,6 +106,31 @@ static void wait_for_deadlines(void) {
     fflush(stdout);
 }
 
+/* A thread that ends is the owner for good of what it holds. The next thread gets its memory, but is another. */
+static pthread_mutex_t abandoned;
+
+static void *abandon(void *unused) {
+    OK(pthread_mutex_lock(&abandoned));
+    return unused;
+}
+
+static void *find_abandoned(void *unused) {
+    CHECK_RC(pthread_mutex_trylock(&abandoned), EBUSY);
+    CHECK_RC(pthread_mutex_unlock(&abandoned), EPERM);
+    return unused;
+}
+
+static void leave_to_others(void) {
+    pthread_mutexattr_t attr;
+    OK(pthread_mutexattr_init(&attr));
+    OK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK));
+    OK(pthread_mutex_init(&abandoned, &attr));
+    thread_join(thread_start(abandon, NULL));
+    thread_join(thread_start(find_abandoned, NULL));
+    puts("owners");
+    fflush(stdout);
+}
+
 static void fork_one(void) {
     int status = -1;
     pid_t child = fork();
@@ -123,6 +148,7 @@ static void fork_one(void) {
 int main(void) {
     run_all();
     wait_for_deadlines();
+    leave_to_others();
     fork_one();
     return 0;
 }
