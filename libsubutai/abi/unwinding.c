@@ -32,9 +32,9 @@ static void need(bool is_there) {
 #define THREAD_RECORD 4096 /* bytes; the C library's is smaller, and no stack begins so near behind it */
 enum { OMITTED = 0xff, ULEB128 = 0x01, UDATA4 = 0x03 }; /* encodings of a table of call sites */
 
-/* The C library has that exception in the thread's own record. */
+/* The C library has that exception in the thread's own record, and of no class. */
 static bool is_forced(const struct _Unwind_Exception *exception) {
-    return (uintptr_t)exception - (uintptr_t)pthread_self() < THREAD_RECORD;
+    return exception->exception_class == 0 && (uintptr_t)exception - (uintptr_t)pthread_self() < THREAD_RECORD;
 }
 
 static uintptr_t read_uleb128(const unsigned char **at) {

@@ -19,7 +19,7 @@ judged() {
 # is_lock NAME: the advice is about it, and all waits are contention. On a busy machine its holder is off the processor.
 is_lock() {
     echo '.[0] as $r | $r.advice[0] as $a | $r.objects[] | select(.id == $a.object) |
-        (.name == "'"$1"'" or .name == "'"$1"'+0x4") and .as_lock and .hold.n > 3 and $r.summary.idle.ns == 0 and
+        (.name == "'"$1"'" or .name == "'"$1"'+0x4") and .as_lock and .hold.n > 3 and .hold_of == "waited" and $r.summary.idle.ns == 0 and
         $r.summary.contention.ns > 0 and $r.summary.contention.ns == $r.summary.waiting.futex.ns and
         $r.summary.event_waits_kept.ns == 0 and ($a.cause == "lock-over-io" or
         ($a.cause == "hot-lock" and ($a.command | contains("--engines glibc,direct,direct:wait=switch -- "))))'

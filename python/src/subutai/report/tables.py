@@ -104,7 +104,8 @@ def _sum(kind: str, key: str) -> Callable[[Row], Cell]:
 def _hold(key: str) -> Callable[[Row], Cell]:
     def cell(row: Row) -> Cell:
         made = _sum("hold", key)(row)
-        return Cell(f"{made.text} (if waited for)", made.order) if row["hold_of"] == "waited" else made
+        known = row["hold_of"] == "waited" and row["hold"]
+        return Cell(f"{made.text} (if waited for)", made.order) if known else made
 
     return cell
 
