@@ -303,32 +303,6 @@ static void children(void) {
     some_locks(10);
 }
 
-/* All threads together, told at the end. */
-static atomic_long all_spent_ns;
-
-static void tell_spent(void) {
-    FILE *file = fopen("spent", "we");
-    CHECK(file != NULL && fprintf(file, "%ld", atomic_load(&all_spent_ns)) > 0);
-    OK_ERRNO(file != NULL ? fclose(file) : -1);
-}
-
-/* How long it was: more, if the machine's own work was put down to the thread. */
-static long busy_ns(long ns) {
-    int64_t start = now_ns(CLOCK_THREAD_CPUTIME_ID), spent;
-    do
-        spent = now_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-    while (spent < ns);
-    return (long)spent;
-}
-
-static void tell_list(const char *name, const long list[20]) {
-    FILE *file = fopen(name, "we");
-    CHECK(file != NULL);
-    for (int i = 0; file != NULL && i < 20; i++)
-        fprintf(file, "%s%ld", i > 0 ? "," : "", list[i]);
-    OK_ERRNO(file != NULL ? fclose(file) : -1);
-}
-
 /*
  * 20 times 5 ms of work and 5 ms of sleep, the whole of each between two calls. The first tells how long each was: the
  * work alone, and all of the thread's CPU time from call to call, in which the sleep and what interrupts it are.
@@ -337,15 +311,14 @@ static void *work_and_sleep(void *number) {
     long spent[20], all[20];
     for (int i = 0; i < 20; i++) {
         int64_t start = now_ns(CLOCK_THREAD_CPUTIME_ID);
-        spent[i] = busy_ns(5000000);
-        atomic_fetch_add(&all_spent_ns, spent[i]);
+        spent[i] = subject_compute(5000000);
         sleep_ms(5);
         all[i] = (long)(now_ns(CLOCK_THREAD_CPUTIME_ID) - start);
         some_locks(1);
     }
     if (number == NULL) {
-        tell_list("pieces", spent);
-        tell_list("all_of_each", all);
+        subject_tell_list("pieces", 20, spent);
+        subject_tell_list("all_of_each", 20, all);
     }
     return NULL;
 }
@@ -497,7 +470,7 @@ static void *leave_together(void *unused) {
 static void *contend(void *unused) {
     (void)unused;
     for (int i = 0; i < 2000; i++) {
-        atomic_fetch_add(&all_spent_ns, busy_ns(20000));
+        subject_compute(20000);
         some_locks(1);
     }
     return NULL;
@@ -552,11 +525,11 @@ int main(int argc, char **argv) {
         CHECK_ERRNO(futex(FUTEX_WAKE_PRIVATE | FUTEX_CLOCK_REALTIME, 1, NULL), ENOSYS);
     } else if (strcmp(how, "work") == 0) {
         run_threads(work_and_sleep);
-        tell_spent();
+        subject_tell_spent();
     } else if (strcmp(how, "contended") == 0) {
         stay_on_one_cpu();
         run_threads(contend);
-        tell_spent();
+        subject_tell_spent();
     } else if (strcmp(how, "ends") == 0) {
         pthread_key_create(&key, late);
         run_threads(exit_inside);
