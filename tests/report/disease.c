@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -394,23 +395,30 @@ static void alone_joined(void) {
     run(1, computing_thread);
 }
 
-/* The first thread waits for the others by a signal, which no trace has. */
+/*
+ * The first thread waits for the others by a signal, which no trace has. They are so many that they have processors
+ * also where other programs have use for them.
+ */
+enum { SIGNALLING = 16 };
+
 static void *signalling_thread(void *argument) {
+    static atomic_int n_done;
     pthread_mutex_lock(&cold);
     pthread_mutex_unlock(&cold);
-    compute(100000);
-    kill(getpid(), SIGUSR1);
+    compute(12500);
+    if (atomic_fetch_add(&n_done, 1) == SIGNALLING - 1)
+        kill(getpid(), SIGUSR1);
     return argument;
 }
 
 static void by_signal(void) {
-    pthread_t threads[2];
+    pthread_t threads[SIGNALLING];
     sigset_t one;
     int signo;
     sigemptyset(&one);
     sigaddset(&one, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &one, NULL);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SIGNALLING; i++)
         pthread_create(&threads[i], NULL, signalling_thread, NULL);
     sigwait(&one, &signo);
 }
