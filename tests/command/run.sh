@@ -193,4 +193,23 @@ SUBUTAI_MAP=random subutai compare --runs 1 --warmup 0 --mesh 2x2 --engines glib
 check "compare: one of the engines reads it" is "$status $err" "0 "
 subutai compare --runs 1 --warmup 0 --engines direct:mesh=2x2,ni -- true
 check "compare: an engine's own option" is "$err" "subutai: compare: --mesh does nothing: only the engine ni reads it"
+# One unlock too many is undefined, and the lock goes on: free, as before it.
+cat >often.c <<'END'
+#include <pthread.h>
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static int uses(int (*take)(pthread_rwlock_t *), int (*try)(pthread_rwlock_t *)) {
+    return pthread_rwlock_unlock(&lock) == 0 && take(&lock) == 0 && try(&lock) != 0 && pthread_rwlock_unlock(&lock) == 0;
+}
+int main(void) {
+    for (int i = 0; i < 40; i++)
+        if (!uses(pthread_rwlock_rdlock, pthread_rwlock_trywrlock) || !uses(pthread_rwlock_wrlock, pthread_rwlock_tryrdlock))
+            return 1;
+    return 0;
+}
+END
+$CC -O1 -pthread often.c -o often
+for wait in adaptive switch; do
+    within 10 "$SUBUTAI" run --wait $wait -- ./often
+    check "a read-write lock that is unlocked once too often is free ($wait)" is "$status" 0
+done
 finish
