@@ -143,9 +143,13 @@ $CC -g -pthread -DSLEEPS="\"$sleeps\"" differs.c -o differs
 subutai check --runs 5 -- ./differs output
 check "the same schedule and another output" is "$status" 1
 check "is a data race or another input" matches "$out" 'the same schedule and another output in [0-9] of 5 runs: threads race for data'
+check "each of the outputs is counted" matches "$out" '1 order, 5 runs of each: 1 schedule, 5 outputs'
 subutai check --runs 20 -- ./differs schedule
 check "another schedule" is "$status" 1
 check "the first difference with its call sites" matches "$out" 'run 1: [0-9]+ [0-9]+ thread 0 (mutex_(un)?lock mutex#1 differs.c:[0-9]+|thread)|the schedule ends there'
+check "what may be the cause, where it is neither the outside nor a futex" matches "$out" '  threads race for data .* or the input is another'
+subutai check --runs 20 --serial -- ./differs schedule
+check "with --serial no threads race" matches "$out" '  the input is another'
 subutai check --runs 20 --json -- ./differs schedule
 check "the same as JSON" json '.[0] | .other_schedule == 1 and .by_order[0].verdict == "other_schedule" and
     .by_order[0].difference.a != .by_order[0].difference.b'
@@ -197,6 +201,7 @@ subutai check --runs 4 --jobs 1 --json -- ./differs both
 check "runs are counted by how they differ" json '.[0] | .other_output == 1 and .other_schedule == 1 and
     (.by_order[0] | .other_output == 1 and .other_schedule == 1 and .verdict == "other_schedule" and
     .difference.run == 2)'
+check "and schedules and outputs by how many there were" json '.[0] | .schedules == 2 and .outputs == 2'
 fresh
 subutai check --runs 4 --jobs 1 -- ./differs both
 check "and both ways are said" matches "${out//$'\n'/ }" 'another output in 1 of 4 runs.*another schedule in 1 of 4 runs'

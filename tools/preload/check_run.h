@@ -27,7 +27,8 @@ struct check_run {
     size_t n_processes; /* that have synchronized */
     /* Of all processes. `schedule` is that of the only one, or a sum of all. */
     uint64_t schedule, n_ops, n_outside, n_stalls, n_futexes;
-    bool is_deadlock; /* it was ended because no thread of it could go on */
+    bool has_other_schedule, has_other_output; /* than the first run of its order */
+    bool is_deadlock;                          /* it was ended because no thread of it could go on */
     /* The threads that could not go on at the end. */
     struct check_stuck {
         uint32_t process, thread;
