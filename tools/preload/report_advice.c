@@ -211,12 +211,17 @@ static char *many_locks(const struct writer *w) {
                       2 * REP_CALL_NS, percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
+/* What the recorder calls so is OpenMP's: workers wait for a region or for tasks there. */
+static bool may_be_lock(const struct writer *w) {
+    return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
+}
+
 static char *idle(const struct writer *w) {
     return cmd_format(
         "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
         "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.%s",
         100 * w->advice->value, w->name,
-        w->object->unclear
+        may_be_lock(w)
             ? " But if that futex is of a lock that parks each thread, as parking_lot, abseil and nsync do, it is "
               "contention."
             : "");
