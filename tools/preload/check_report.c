@@ -173,6 +173,15 @@ static void print_difference(const struct check *c, const struct check_order *o)
         printf("  the library said: %s\n", first->said != NULL ? first->said : other->said);
 }
 
+static void print_output(const struct check_order *o) {
+    for (int i = 0; i < 2; i++) {
+        printf("  run %zu: %s", i == 0 ? (size_t)1 : o->other_output + 1, o->output.stream);
+        if (o->output.line > 0)
+            printf(", line %zu", o->output.line);
+        printf(": %s\n", o->output.text[i]);
+    }
+}
+
 static void print_order(const struct check *c, const struct check_order *o) {
     const struct check_run *failed = first_failed(c, o);
     if (failed != NULL)
@@ -180,6 +189,8 @@ static void print_order(const struct check *c, const struct check_order *o) {
     if (o->n_runs[CHECK_OTHER_OUTPUT] > 0)
         printf("seed %" PRIu64 ": the same schedule and another output in %zu of %zu runs: %s\n", o->seed,
                o->n_runs[CHECK_OTHER_OUTPUT], c->n_runs, own_cause(c));
+    if (o->n_runs[CHECK_OTHER_OUTPUT] > 0)
+        print_output(o);
     if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0)
         print_difference(c, o);
 }
@@ -261,6 +272,16 @@ static void json_order(struct json *j, const struct check *c, const struct check
     json_uint(j, "stalls", first->n_stalls);
     snprintf(hash, sizeof hash, "%016" PRIx64, first->output);
     json_text(j, "output", hash);
+    if (o->output.stream != NULL) {
+        json_open(j, "output_difference", '{');
+        json_uint(j, "run", o->other_output + 1);
+        json_text(j, "in", o->output.stream);
+        if (o->output.line > 0)
+            json_uint(j, "line", o->output.line);
+        json_text(j, "a", o->output.text[0]);
+        json_text(j, "b", o->output.text[1]);
+        json_close(j, '}');
+    }
     if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0) {
         json_open(j, "difference", '{');
         json_uint(j, "run", o->other + 1);

@@ -58,6 +58,10 @@ static void take_run(struct check *c, size_t order, size_t number) {
                                  : run->has_other_output ? CHECK_OTHER_OUTPUT
                                                          : CHECK_SAME;
     o->n_runs[verdict]++;
+    if (verdict == CHECK_OTHER_OUTPUT && o->output.stream == NULL) {
+        o->other_output = number;
+        check_output_compare(&o->output, &o->runs[0].trial, &run->trial);
+    }
     if (verdict > o->verdict) {
         o->verdict = verdict;
         o->other = number;
