@@ -240,6 +240,13 @@ static void advise_barrier(struct rep_report *r, const struct rep_barrier *b) {
 
 /* ---- the program as a whole ---- */
 
+static bool is_advised(const struct rep_report *r, uint32_t object) {
+    for (unsigned i = 0; i < r->n_advice; i++)
+        if (r->advice[i].object == object)
+            return true;
+    return false;
+}
+
 /*
  * So many locks were taken of those that were made at one place that the calls themselves cost time, and hardly one
  * waited. What the calls took in a trace is the recorder's time for the most part, or that of a thread that lost its
@@ -263,6 +270,8 @@ static void advise_many_locks(struct rep_report *r) {
     for (uint32_t i = 0; i < r->info.n_objects && a.object == REP_NONE; i++)
         if (r->objects[i].group == number)
             a = about(r, REP_MANY_LOCKS, i);
+    if (most->n_objects == 1 && is_advised(r, a.object)) /* threads wait for it: what it takes to lock it is less */
+        return;
     a.basis = REP_BASIS_PATH;
     a.gain_ns = part(calls_ns, work_ns) * (double)(r->path.work_ns + r->path.held_ns);
     a.gain_ns = a.gain_ns < calls_ns ? a.gain_ns : calls_ns;

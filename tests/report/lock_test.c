@@ -488,6 +488,34 @@ TEST(many_locks_of_one_place_are_one_group) {
     scene_end();
 }
 
+/* It is taken often, and held for long now and then, while another thread waits for it. */
+TEST(a_hot_lock_is_not_many_locks) {
+    double at_us = 1;
+    uint32_t number = 0;
+    scene_begin();
+    for (uint32_t i = 0; i < 20000; i++) {
+        lock(0, at_us, at_us + 0.02, 0, ++number, 5);
+        unlock(0, at_us + 0.04, 0);
+        at_us += 0.16;
+    }
+    sleeps(at_us);
+    trylock(1, at_us, 1, 1, 0);
+    for (uint32_t i = 0; i < 10; i++) {
+        lock(0, at_us + 1, at_us + 1.1, 0, ++number, 5);
+        unlock(0, at_us + 30, 0);
+        lock(1, at_us + 2, at_us + 31, 0, ++number, 6);
+        unlock(1, at_us + 32, 0);
+        at_us += 33;
+    }
+    end(1, at_us);
+    end(0, at_us);
+    const struct rep_report *r = scene_report();
+    ck_assert_int_eq(r->advice[0].cause, REP_HOT_LOCK);
+    for (unsigned i = 0; i < r->n_advice; i++)
+        ck_assert_int_ne(r->advice[i].cause, REP_MANY_LOCKS);
+    scene_end();
+}
+
 /* As where a thread loses its processor in them, or the recorder writes what it has. */
 TEST(calls_that_take_long_are_not_many_locks) {
     many_locks(50, 0.5);
