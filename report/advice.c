@@ -21,6 +21,7 @@
 #define SPIN_LEAST 0.05
 #define FAILED_LEAST 1000
 #define SERIAL_LEAST 0.7
+#define CALLS_LEAST 0.1
 /* Of the generations: if more stall, it is the program that keeps its threads off the processor. */
 #define STALLS_MOST 0.1
 /* All threads wait for that long: a thread that has been woken would have gone on. */
@@ -239,29 +240,41 @@ static void advise_barrier(struct rep_report *r, const struct rep_barrier *b) {
 
 /* ---- the program as a whole ---- */
 
-/* Most of many objects' calls cost time, and hardly one waits. */
+static bool is_advised(const struct rep_report *r, uint32_t object) {
+    for (unsigned i = 0; i < r->n_advice; i++)
+        if (r->advice[i].object == object)
+            return true;
+    return false;
+}
+
+/*
+ * So many locks were taken of those that were made at one place that the calls themselves cost time, and hardly one
+ * waited. What the calls took in a trace is the recorder's time for the most part, or that of a thread that lost its
+ * processor in one; so they are counted, and taken for REP_CALL_NS each.
+ */
 static void advise_many_locks(struct rep_report *r) {
     const struct rep_group *most = NULL;
     uint32_t number = 0;
     for (uint32_t i = 0; i < r->n_groups; i++)
-        if (rep_is_lock_type(r->groups[i].type) && (most == NULL || r->groups[i].calls_ns > most->calls_ns)) {
+        if (rep_is_lock_type(r->groups[i].type) && (most == NULL || r->groups[i].n > most->n)) {
             most = &r->groups[i];
             number = i;
         }
-    double calls_ns = (double)r->times.calls_ns, cpu_ns = (double)r->times.cpu_ns + calls_ns;
-    if (r->info.profile && most != NULL) { /* calls are counted, and their time is in the threads' work */
-        calls_ns = 2.0 * REP_CALL_NS * (double)(most->n + r->rest.n);
-        cpu_ns = (double)r->times.cpu_ns;
-    }
-    double share = part(calls_ns, cpu_ns);
-    if (most == NULL || most->n_contended * 20 > most->n || share < 0.1 || most->n < 1000)
+    if (most == NULL || most->n_contended * 20 > most->n || most->n < 1000)
+        return;
+    double calls_ns = 2.0 * REP_CALL_NS * (double)(most->n + r->rest.n), work_ns = (double)r->times.cpu_ns;
+    double share = part(calls_ns, r->info.profile ? work_ns : work_ns + calls_ns); /* a profile's calls are work */
+    if (share < CALLS_LEAST)
         return;
     struct rep_advice a = about(r, REP_MANY_LOCKS, REP_NONE);
     for (uint32_t i = 0; i < r->info.n_objects && a.object == REP_NONE; i++)
         if (r->objects[i].group == number)
             a = about(r, REP_MANY_LOCKS, i);
+    if (most->n_objects == 1 && is_advised(r, a.object)) /* threads wait for it: what it takes to lock it is less */
+        return;
     a.basis = REP_BASIS_PATH;
-    a.gain_ns = r->info.profile ? share * (double)r->path.work_ns : (double)most->path_ns;
+    a.gain_ns = part(calls_ns, work_ns) * (double)(r->path.work_ns + r->path.held_ns);
+    a.gain_ns = a.gain_ns < calls_ns ? a.gain_ns : calls_ns;
     a.figure = "calls_share";
     a.unit = REP_SHARE;
     a.value = share;

@@ -23,6 +23,7 @@
 #include "trace.h"
 
 #define REP_NONE UINT32_MAX /* no object, thread, site, group or detail */
+#define REP_CALL_NS 10      /* what a call of a free lock is taken for, without the recorder's time */
 
 /* What a thread waits for. */
 enum rep_kind {

@@ -30,7 +30,6 @@ enum {
     REP_MOST_WAITS = 1 << 22, /* waits of which the critical path is made */
 };
 #define REP_SHORT_NS 1000 /* as exact as times of two processors can be compared */
-#define REP_CALL_NS 20    /* a call that a profile has only counted */
 
 /* A lock that a thread holds. */
 struct rep_held {

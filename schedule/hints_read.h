@@ -12,13 +12,13 @@
  *     pcs SITE
  *     weight SITE WEIGHT
  *
- * A SITE is a call as `subutai schedule dump` prints it: `MODULE+0xOFFSET`, of the call's last byte in the file;
- * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function; or `SYMBOL (MODULE)`, each call in the function. A
- * MODULE is the path of the program or of a library, or its last part. What has blanks or a < in it stands in double
- * quotes. `SITE<CALLER` is that call only where CALLER has called the function that it is in, and so on, up to three;
- * a CALLER has the same forms. A SITE, with callers or without, has one weight at most, and one hint of the other
- * kinds: a second one would do nothing, and is an error if it is spelled the same. Which spellings are one call is not
- * known here; of those the first hint counts, but one with more callers goes before one with fewer.
+ * A SITE is a call: `MODULE+0xOFFSET`, of its last byte in the file, as `subutai schedule dump --json` has it;
+ * `SYMBOL+0xOFFSET (MODULE)`, of the return address in the function, by the linker's name; or `SYMBOL (MODULE)`, each
+ * call in the function. A MODULE is the path of the program or of a library, or its last part. What has blanks or a <
+ * in it stands in double quotes. `SITE<CALLER` is that call only where CALLER has called the function that it is in,
+ * and so on, up to three; a CALLER has the same forms. A SITE, with callers or without, has one weight at most, and one
+ * hint of the other kinds: a second one would do nothing, and is an error if it is spelled the same. Which spellings
+ * are one call is not known here; of those the first hint counts, but one with more callers goes before one with fewer.
  */
 #ifndef SCHEDULE_HINTS_READ_H
 #define SCHEDULE_HINTS_READ_H
@@ -29,7 +29,8 @@
 
 #define HINTS_FIRST_LINE "subutai-hints 1"
 #define HINTS_LEGAL_KINDS "give-up-turn, keep-turn, soft-barrier, pcs, weight"
-#define HINTS_LEGAL_SITES "MODULE+0xOFFSET, SYMBOL+0xOFFSET (MODULE), SYMBOL (MODULE)"
+#define HINTS_LEGAL_SITES                                                                                              \
+    "MODULE+0xOFFSET, which subutai schedule dump --json has as site; SYMBOL+0xOFFSET (MODULE), SYMBOL (MODULE)"
 #define HINTS_LEGAL_CALLS HINTS_LEGAL_SITES "; with up to 3 callers: SITE<CALLER<CALLER"
 
 enum {

@@ -5,7 +5,8 @@
  *
  * A header, then tokens. A token is a byte with the kind, and fields: numbers are LEB128 (7 bits a byte, the lowest
  * first; the top bit says that more follow). A token of kind 0 is what the writer has not reached: the process was
- * killed, has crashed, or has left by _exit. Kinds and operations keep their numbers; new ones are added at the end.
+ * killed, has crashed, has become another program, or has ended by a system call of its own. Kinds and operations keep
+ * their numbers; new ones are added at the end.
  */
 #ifndef SCHEDULE_SCHEDULE_FORMAT_H
 #define SCHEDULE_SCHEDULE_FORMAT_H

@@ -143,9 +143,28 @@ $CC -g -pthread -DSLEEPS="\"$sleeps\"" differs.c -o differs
 subutai check --runs 5 -- ./differs output
 check "the same schedule and another output" is "$status" 1
 check "is a data race or another input" matches "$out" 'the same schedule and another output in [0-9] of 5 runs: threads race for data'
+check "each of the outputs is counted" matches "$out" '1 order, 5 runs of each: 1 schedule, 5 outputs'
+check "where it differs first" matches "${out//$'\n'/ }" '  run 1: stdout, line 1: [0-9]+   run [0-9]: stdout, line 1: [0-9]+ '
+printed='echo same; printf "second %s.%s\t|\n" "$0" "$$" >&2' # the shell's id comes last in a line
+subutai check --runs 3 --json -- sh -c "./differs; $printed" 'a name'
+check "in the other stream, and as JSON" json '.[0].by_order[0].output_difference | .run >= 2 and .in == "stderr" and .line == 1 and
+    (.a | test("^second a name\\.[0-9]+\\?\\|$")) and (.b | test("^second a name\\.[0-9]+\\?\\|$")) and .a != .b'
+subutai check --runs 2 --json -- sh -c './differs; for i in $(seq 200); do printf x; done; echo $$; echo end'
+check "of a long line a part" json '.[0].by_order[0].output_difference | .line == 1 and (.a | test("^x{5,60}[0-9]+$")) and (.a | length) <= 120'
+fresh() { rm -f number; }
+fresh
+subutai check --runs 2 --jobs 1 --json -- sh -c './differs; echo x >>number; [ "$(wc -l <number)" = 1 ] || echo more'
+check "a stream that goes on" json '.[0].by_order[0].output_difference | .run == 2 and .in == "stdout" and .line == 1 and .a == "it ends there" and .b == "more"'
+fresh
+subutai check --runs 2 --jobs 1 -- sh -c './differs; echo x >>number; [ "$(wc -l <number)" = 1 ]'
+check "or how it ends" matches "${out//$'\n'/ }" '  run 1: status: exit 0   run 2: status: exit 1 '
+fresh
 subutai check --runs 20 -- ./differs schedule
 check "another schedule" is "$status" 1
 check "the first difference with its call sites" matches "$out" 'run 1: [0-9]+ [0-9]+ thread 0 (mutex_(un)?lock mutex#1 differs.c:[0-9]+|thread)|the schedule ends there'
+check "what may be the cause, where it is neither the outside nor a futex" matches "$out" '  threads race for data .* or the input is another'
+subutai check --runs 20 --serial -- ./differs schedule
+check "with --serial no threads race" matches "$out" '  the input is another'
 subutai check --runs 20 --json -- ./differs schedule
 check "the same as JSON" json '.[0] | .other_schedule == 1 and .by_order[0].verdict == "other_schedule" and
     .by_order[0].difference.a != .by_order[0].difference.b'
@@ -191,12 +210,12 @@ in_time '.[0].by_order[0].outcome == "deadlock"' -- sh -c './differs hangs; true
 check "while another process lives the time is waited for" json '.[0].by_order[0] | .outcome == "deadlock" and .failed == 2'
 in_time '.[0].by_order[0].verdict == "same"' -- ./differs prints
 check "what a run had printed when its time was over is not compared" json '.[0].by_order[0].verdict == "same"'
-fresh() { rm -f number; }
 fresh
 subutai check --runs 4 --jobs 1 --json -- ./differs both
 check "runs are counted by how they differ" json '.[0] | .other_output == 1 and .other_schedule == 1 and
     (.by_order[0] | .other_output == 1 and .other_schedule == 1 and .verdict == "other_schedule" and
     .difference.run == 2)'
+check "and schedules and outputs by how many there were" json '.[0] | .schedules == 2 and .outputs == 2'
 fresh
 subutai check --runs 4 --jobs 1 -- ./differs both
 check "and both ways are said" matches "${out//$'\n'/ }" 'another output in 1 of 4 runs.*another schedule in 1 of 4 runs'

@@ -268,7 +268,9 @@ same_by_variable "1: not a hint file.*legal: subutai-hints 1 as the first line" 
 same_by_variable "1: not a hint file" 'subutai-hints 2'
 same_by_variable "3: unknown kind of hint 'give-up' \(legal: give-up-turn, keep-turn, soft-barrier, pcs, weight\)$" 'subutai-hints 1' '' \
     "give-up meet ($app)"
-same_by_variable "2: not a call site: '' \(legal: MODULE\+0xOFFSET, SYMBOL" 'subutai-hints 1' 'give-up-turn'
+same_by_variable "2: not a call site: '' \(legal: MODULE\+0xOFFSET, which subutai schedule dump --json has as site; SYMBOL" 'subutai-hints 1' \
+    'give-up-turn'
+same_by_variable "2: not a call site: 'a.c:5 meet \($app\)' " 'subutai-hints 1' "pcs a.c:5 meet ($app)"
 same_by_variable "2: not a call site: 'meet' " 'subutai-hints 1' 'give-up-turn meet'
 same_by_variable "2: not a call site: 'meet\+0x0 " 'subutai-hints 1' "give-up-turn meet+0x0 ($app)"
 same_by_variable "2: not a call site: 'meet\+0xzz " 'subutai-hints 1' "give-up-turn meet+0xzz ($app)"
@@ -285,6 +287,32 @@ refused_file "2: call site 'mete \($app\)' is not in the program: '$HINTED' has 
 refused_file "2: call site 'meet\+0x5000 .*' is not in the program" 'subutai-hints 1' "pcs meet+0x5000 ($app)"
 refused_file "2: call site '$app\+0x7fffffff' is not in the program" 'subutai-hints 1' "pcs $app+0x7fffffff"
 refused_file "2: call site '$here/none\+0x5' is not in the program" 'subutai-hints 1' "pcs $here/none+0x5"
+cat >mangled.c <<'END'
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+void push(void) __asm__("_ZN3app4pushEi");
+void push(void) {
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+}
+int main(void) {
+    push();
+    return 0;
+}
+END
+$CC -O1 -pthread mangled.c -o mangled
+printf 'subutai-hints 1\nkeep-turn %s\n' '_ZN3app4pushEi (mangled)' >linked.hints
+run "$SUBUTAI" run --engine det --verbose 2 --hints linked.hints -- ./mangled
+check "the linker's name of a function of C++" matches "$err" ', 2 turns kept'
+for what in '' '+0x9'; do
+    printf 'subutai-hints 1\nkeep-turn %s\n' "app::push$what (mangled)" >source.hints
+    if [[ $DEMANGLES == true ]]; then
+        refuses "hints: source.hints:2: call site 'app::push.* \(mangled\)' has a name of the source \(legal: the linker's, _ZN3app4pushEi; or MODULE" \
+            run --engine det --hints source.hints -- ./mangled
+    else
+        skip "a name of the source" "no libiberty at the build"
+    fi
+done
 refuses "hints: 'none': No such file" run --engine det --hints none -- "$HINTED" sites
 refuses "hints: '/': Is a directory" check --hints / -- "$HINTED" sites
 head -c 1100000 /dev/zero >large.hints

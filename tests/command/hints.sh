@@ -109,6 +109,47 @@ chmod +x natively.sh
 subutai hints -o natively.hints --runs 3 --sites 1 -- ./natively.sh
 check "a program that fails without the library has its times with and without hints all the same" \
     matches "$(cat natively.hints)" 'under det, without hints: [0-9.]+ m?s .*under det, with these: [0-9.]+ m?s '
+# Each of three functions is called by threads of its own: hints at all of them are a set, and one alone is not enough.
+cat >three.c <<'END'
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+#define TAKE(name) \
+    __attribute__((noinline)) static void name(void) { \
+        pthread_mutex_lock(&mutex); \
+        pthread_mutex_unlock(&mutex); \
+        __asm__ volatile(""); /* no tail call */ \
+    }
+TAKE(first)
+TAKE(second)
+TAKE(third)
+static void (*const takes[])(void) = {first, second, third};
+static void *work(void *number) {
+    const struct timespec section = {.tv_nsec = 2000000};
+    for (int i = 0; i < 10; i++) {
+        takes[(long)number % 3]();
+        syscall(SYS_nanosleep, &section, NULL);
+    }
+    return NULL;
+}
+int main(void) {
+    pthread_t thread[6];
+    for (long i = 0; i < 6; i++)
+        pthread_create(&thread[i], NULL, work, (void *)i);
+    for (int i = 0; i < 6; i++)
+        pthread_join(thread[i], NULL);
+    return 0;
+}
+END
+$CC -g -O1 -pthread three.c -o three || exit 99
+subutai hints -o three.hints --runs 3 --sites 1 -- ./three
+check "hints that help together are a set" matches "$out" 'kept     a set         keep-turn at [0-9]+ call sites?, give-up-turn at [0-9]+: 0'
+set=$(sed -n '/hints below are a set/,/^# What threads compute/p' three.hints)
+check "each with what threads compute there" test "$(grep -c '^# three.c:.* computed after each operation$' <<<"$set")" -ge 3
+check "what each alone cost others is not known, and not said" is "$(grep -c 'cost others' <<<"$set")" 0
+
 refuses 'hints: no program given \(legal: subutai hints' hints
 refuses "hints: --engine glibc takes no hints \(legal: det\)" hints --engine glibc -- ./holds
 refuses "hints: --hints chooses nothing here \(legal: " hints --hints found.hints -- ./holds

@@ -97,6 +97,8 @@ kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 subutai schedule info --json killed.sched
 check "the log of a killed program is read up to the cut" json '.[0] | .whole == false and .operations > 0 and .stalls == 1'
+subutai schedule info killed.sched
+check "and what may have cut it is said" matches "$out" '; cut: the process was killed, has crashed, has become another program by exec'
 subutai schedule dump killed.sched
 check "its last event is the stall" matches "$(tail -1 <<<"$out")" 'thread 0 stall$'
 

@@ -140,6 +140,25 @@ done
 apart_from_tasks ""
 recorded threads
 check "teams of several threads in one region: each arrival at each barrier of each team" possible t.sbt barrier_wait=600
+cat >idle.c <<'END'
+#include <unistd.h>
+int main(void) {
+    for (int i = 0; i < 20; i++) {
+#pragma omp parallel num_threads(2)
+        __asm__ volatile("");
+        usleep(5000);
+    }
+    return 0;
+}
+END
+if $CC -O1 -fopenmp idle.c -o idle 2>/dev/null; then
+    "$SUBUTAI" record -o idle.sbt -- ./idle
+    idle=$("$SUBUTAI" report --json idle.sbt | jq -r '.advice[] | select(.cause == "idle").text')
+    check "a worker without a region is idle there" matches "$idle" 'most at openmp_regions'
+    check "and that is no lock" is "$(grep -c parking_lot <<<"$idle")" 0
+else
+    skip "a worker without a region" "the compiler has no OpenMP"
+fi
 recorded doubled
 check "a barrier with two call sites is one" is "$("$SUBUTAI" report --json t.sbt | jq -c '[.barriers[].generations] | sort')" '[1,50]'
 recorded nested

@@ -464,18 +464,64 @@ TEST(chain_of_waits) {
     scene_end();
 }
 
-TEST(many_locks_of_one_place_are_one_group) {
+/* One thread's, for so long each, with so much work around each. */
+static void many_locks(double call_us, double work_us) {
+    double at_us = 1;
     scene_begin();
     for (uint32_t i = 0; i < 2000; i++) {
-        lock(0, 1 + i * 0.5, 1.1 + i * 0.5, i % 500, i / 500 + 1, 5);
-        unlock(0, 1.2 + i * 0.5, i % 500);
+        lock(0, at_us, at_us + call_us, i % 500, i / 500 + 1, 5);
+        unlock(0, at_us + call_us + work_us, i % 500);
+        at_us += call_us + 0.1 + 2 * work_us;
     }
-    end(0, 1100);
-    end(1, 1100);
+    end(0, at_us);
+    end(1, 2);
+}
+
+TEST(many_locks_of_one_place_are_one_group) {
+    many_locks(0.02, 0.02);
     const struct rep_report *r = scene_report();
     ck_assert_uint_eq(r->n_groups, 1);
     ck_assert_uint_eq(r->groups[0].n_objects, 500);
     ck_assert_uint_eq(r->groups[0].n, 2000);
     ck_assert_int_eq(r->advice[0].cause, REP_MANY_LOCKS);
+    ck_assert_double_le(r->advice[0].gain_ns, 2.0 * REP_CALL_NS * 2000);
+    scene_end();
+}
+
+/* It is taken often, and held for long now and then, while another thread waits for it. */
+TEST(a_hot_lock_is_not_many_locks) {
+    double at_us = 1;
+    uint32_t number = 0;
+    scene_begin();
+    for (uint32_t i = 0; i < 20000; i++) {
+        lock(0, at_us, at_us + 0.02, 0, ++number, 5);
+        unlock(0, at_us + 0.04, 0);
+        at_us += 0.16;
+    }
+    sleeps(at_us);
+    trylock(1, at_us, 1, 1, 0);
+    for (uint32_t i = 0; i < 10; i++) {
+        lock(0, at_us + 1, at_us + 1.1, 0, ++number, 5);
+        unlock(0, at_us + 30, 0);
+        lock(1, at_us + 2, at_us + 31, 0, ++number, 6);
+        unlock(1, at_us + 32, 0);
+        at_us += 33;
+    }
+    end(1, at_us);
+    end(0, at_us);
+    const struct rep_report *r = scene_report();
+    ck_assert_int_eq(r->advice[0].cause, REP_HOT_LOCK);
+    for (unsigned i = 0; i < r->n_advice; i++)
+        ck_assert_int_ne(r->advice[i].cause, REP_MANY_LOCKS);
+    scene_end();
+}
+
+/* As where a thread loses its processor in them, or the recorder writes what it has. */
+TEST(calls_that_take_long_are_not_many_locks) {
+    many_locks(50, 0.5);
+    const struct rep_report *r = scene_report();
+    ck_assert_uint_gt(r->times.calls_ns, r->times.cpu_ns);
+    for (unsigned i = 0; i < r->n_advice; i++)
+        ck_assert_int_ne(r->advice[i].cause, REP_MANY_LOCKS);
     scene_end();
 }

@@ -344,6 +344,7 @@ check "--top: the document is whole" whole_document
 
 ill alone.sbt alone --engine glibc
 subutai report alone.sbt
+check "one event is one" matches "$out" $', 1 event\n'
 check "no synchronization: says so, exit 0" matches "$status $out" '^0 .*Nothing to report: the program did not synchronize'
 subutai profile -o counted -- "$DISEASE" hot-lock
 counted=$(find counted -name '*.sbt')

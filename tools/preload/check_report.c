@@ -18,25 +18,36 @@ static int by_value(const void *a, const void *b) {
     return (*p > *q) - (*p < *q);
 }
 
-/* How many different values the first runs of the orders have. */
-static size_t n_distinct(const struct check *c, uint64_t (*value)(const struct check_run *)) {
-    uint64_t *values = cmd_allocate(c->n_orders, sizeof *values);
+struct values {
+    uint64_t *list;
+    size_t n;
+};
+
+static size_t n_distinct(struct values *v) {
     size_t n = 0;
-    for (size_t i = 0; i < c->n_orders; i++)
-        values[i] = value(&c->orders[i].runs[0]);
-    qsort(values, c->n_orders, sizeof *values, by_value);
-    for (size_t i = 0; i < c->n_orders; i++)
-        n += i == 0 || values[i] != values[i - 1];
-    free(values);
+    qsort(v->list, v->n, sizeof *v->list, by_value);
+    for (size_t i = 0; i < v->n; i++)
+        n += i == 0 || v->list[i] != v->list[i - 1];
+    free(v->list);
     return n;
 }
 
-static uint64_t schedule_of(const struct check_run *run) {
-    return run->schedule;
-}
-
-static uint64_t output_of(const struct check_run *run) {
-    return run->output;
+/*
+ * A run that does not differ from the first one of its order is left out, whatever its hash says: where a run is cut
+ * that was ended depends on the machine.
+ */
+static void count_distinct(const struct check *c, size_t *n_schedules, size_t *n_outputs) {
+    struct values schedules = {cmd_allocate(c->n_orders * c->n_runs, sizeof *schedules.list), 0};
+    struct values outputs = {cmd_allocate(c->n_orders * c->n_runs, sizeof *outputs.list), 0};
+    for (const struct check_order *o = c->orders; o < c->orders + c->n_orders; o++)
+        for (const struct check_run *run = o->runs; run < o->runs + c->n_runs; run++) {
+            if (run == o->runs || run->has_other_schedule)
+                schedules.list[schedules.n++] = run->schedule;
+            if (run == o->runs || run->has_other_output)
+                outputs.list[outputs.n++] = run->output;
+        }
+    *n_schedules = n_distinct(&schedules);
+    *n_outputs = n_distinct(&outputs);
 }
 
 /* The first run that failed; NULL: none. */
@@ -92,7 +103,8 @@ struct findings {
 };
 
 static struct findings find(const struct check *c) {
-    struct findings f = {.n_schedules = n_distinct(c, schedule_of), .n_outputs = n_distinct(c, output_of)};
+    struct findings f = {.n_failing = 0};
+    count_distinct(c, &f.n_schedules, &f.n_outputs);
     for (size_t i = 0; i < c->n_orders; i++) {
         const struct check_order *o = &c->orders[i];
         f.n_failing += o->n_failed > 0;
@@ -129,6 +141,13 @@ static void print_failure(const struct check *c, const struct check_order *o, co
         printf("  the library said: %s\n", failed->said);
 }
 
+/* What makes runs differ where the outside and futexes do not. */
+static const char *own_cause(const struct check *c) {
+    return c->is_serial ? "the input is another (time, random numbers, process ids, addresses)"
+                        : "threads race for data without synchronization, or the input is another (time, random "
+                          "numbers, process ids, addresses); with --serial no threads race";
+}
+
 /* What the order does not decide. */
 static bool tells_futexes(const struct check *c, const struct check_run *run) {
     return run->n_futexes > 0 && !c->is_serial;
@@ -148,8 +167,19 @@ static void print_difference(const struct check *c, const struct check_order *o)
         printf("  %" PRIu64 " and %" PRIu64 " operations on futexes: whether they are made is not the engine's order "
                "(with --serial it is)\n",
                first->n_futexes, other->n_futexes);
+    if (first->n_outside + other->n_outside == 0 && !tells_futexes(c, first) && !tells_futexes(c, other))
+        printf("  %s\n", own_cause(c));
     if (first->said != NULL || other->said != NULL)
         printf("  the library said: %s\n", first->said != NULL ? first->said : other->said);
+}
+
+static void print_output(const struct check_order *o) {
+    for (int i = 0; i < 2; i++) {
+        printf("  run %zu: %s", i == 0 ? (size_t)1 : o->other_output + 1, o->output.stream);
+        if (o->output.line > 0)
+            printf(", line %zu", o->output.line);
+        printf(": %s\n", o->output.text[i]);
+    }
 }
 
 static void print_order(const struct check *c, const struct check_order *o) {
@@ -157,11 +187,10 @@ static void print_order(const struct check *c, const struct check_order *o) {
     if (failed != NULL)
         print_failure(c, o, failed);
     if (o->n_runs[CHECK_OTHER_OUTPUT] > 0)
-        printf("seed %" PRIu64
-               ": the same schedule and another output in %zu of %zu runs: %sthe input is another (time, "
-               "random numbers, addresses)\n",
-               o->seed, o->n_runs[CHECK_OTHER_OUTPUT], c->n_runs,
-               c->is_serial ? "" : "threads race for data without synchronization, or ");
+        printf("seed %" PRIu64 ": the same schedule and another output in %zu of %zu runs: %s\n", o->seed,
+               o->n_runs[CHECK_OTHER_OUTPUT], c->n_runs, own_cause(c));
+    if (o->n_runs[CHECK_OTHER_OUTPUT] > 0)
+        print_output(o);
     if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0)
         print_difference(c, o);
 }
@@ -243,6 +272,16 @@ static void json_order(struct json *j, const struct check *c, const struct check
     json_uint(j, "stalls", first->n_stalls);
     snprintf(hash, sizeof hash, "%016" PRIx64, first->output);
     json_text(j, "output", hash);
+    if (o->output.stream != NULL) {
+        json_open(j, "output_difference", '{');
+        json_uint(j, "run", o->other_output + 1);
+        json_text(j, "in", o->output.stream);
+        if (o->output.line > 0)
+            json_uint(j, "line", o->output.line);
+        json_text(j, "a", o->output.text[0]);
+        json_text(j, "b", o->output.text[1]);
+        json_close(j, '}');
+    }
     if (o->n_runs[CHECK_OTHER_SCHEDULE] > 0) {
         json_open(j, "difference", '{');
         json_uint(j, "run", o->other + 1);

@@ -81,11 +81,14 @@ static void end(struct check *c, struct slot *slot, check_done *done) {
     uint64_t hash = hash_file(hash_file(UINT64_C(0xcbf29ce484222325), slot->trial.out), slot->trial.err);
     run->output = hash_bytes(hash_bytes(hash, &status, sizeof status), &slot->timed_out, sizeof slot->timed_out);
     done(c, order, number);
-    trial_release(&run->trial);
-    if (number > 0)
-        check_logs_remove(c, order, number); /* the first one is what the others are compared with */
-    if (c->orders[order].n_done == c->n_runs)
+    if (number > 0) { /* the first one is what the others are compared with */
+        trial_release(&run->trial);
+        check_logs_remove(c, order, number);
+    }
+    if (c->orders[order].n_done == c->n_runs) {
+        trial_release(&c->orders[order].runs[0].trial);
         check_logs_remove(c, order, 0);
+    }
 }
 
 /* ---- all ---- */

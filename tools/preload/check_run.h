@@ -20,14 +20,15 @@ struct check_logs {
 
 /* One run, and what is left of it. */
 struct check_run {
-    struct trial trial; /* its files are closed */
+    struct trial trial; /* its files are open while its order's runs last if it is the first of them */
     uint64_t output;    /* a hash of stdout, stderr and how it ended */
     char *said;         /* the first line of the library's own, allocated; NULL: it said nothing */
     struct check_logs logs;
     size_t n_processes; /* that have synchronized */
     /* Of all processes. `schedule` is that of the only one, or a sum of all. */
     uint64_t schedule, n_ops, n_outside, n_stalls, n_futexes;
-    bool is_deadlock; /* it was ended because no thread of it could go on */
+    bool has_other_schedule, has_other_output; /* than the first run of its order */
+    bool is_deadlock;                          /* it was ended because no thread of it could go on */
     /* The threads that could not go on at the end. */
     struct check_stuck {
         uint32_t process, thread;
@@ -41,6 +42,13 @@ struct check_run {
 /* Why two runs of an order are not the same. */
 enum check_verdict { CHECK_SAME, CHECK_OTHER_OUTPUT, CHECK_OTHER_SCHEDULE, CHECK_N_VERDICTS };
 
+/* What two runs have printed, or how they have ended, where that differs first. */
+struct check_output_difference {
+    const char *stream; /* "stdout", "stderr", "status"; NULL: there is no difference */
+    size_t line;        /* from 1 on; 0: none, of the status */
+    char *text[2];      /* the line, or a part of it, of the first run and of the other one; allocated */
+};
+
 /* The runs of one order of the threads: one seed. */
 struct check_order {
     uint64_t seed;
@@ -49,6 +57,8 @@ struct check_order {
     char *difference[2]; /* OTHER_SCHEDULE: the first difference, of the first run and of `other`; or NULL */
     uint64_t n_common;   /* OTHER_SCHEDULE: operations before it */
     size_t other;        /* the first run that differs */
+    size_t other_output; /* the first run of which only the output differs, and how */
+    struct check_output_difference output;
     size_t n_failed, n_done;
     size_t n_runs[CHECK_N_VERDICTS]; /* by how they differ from the first */
 };
@@ -87,6 +97,9 @@ bool check_is_deadlocked(const char *said, pid_t group);
 /* A thread that cannot go on; all but the first n are forgotten, since their process has gone on. */
 void check_deadlock_add(struct check_run *run, const struct schedule_log *log, const struct schedule_event *e);
 void check_deadlock_forget(struct check_run *run, size_t n);
+
+/* check_output.c. One of the two: how they differ. Their files are there. */
+void check_output_compare(struct check_output_difference *d, const struct trial *first, const struct trial *other);
 
 /* check_run.c: makes all runs; `done` is called after each, with its number, while its log and its files are there. */
 typedef void check_done(struct check *c, size_t order, size_t run);

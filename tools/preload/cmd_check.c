@@ -52,12 +52,16 @@ static void take_run(struct check *c, size_t order, size_t number) {
     check_logs_read(c, order, number);
     o->n_done++;
     o->n_failed += check_failed(run);
-    enum check_verdict verdict = CHECK_SAME;
-    if (number > 0 && is_other_schedule(c, order, number))
-        verdict = CHECK_OTHER_SCHEDULE;
-    else if (number > 0 && is_other_output(&o->runs[0], run))
-        verdict = CHECK_OTHER_OUTPUT;
+    run->has_other_schedule = number > 0 && is_other_schedule(c, order, number);
+    run->has_other_output = number > 0 && is_other_output(&o->runs[0], run);
+    enum check_verdict verdict = run->has_other_schedule ? CHECK_OTHER_SCHEDULE
+                                 : run->has_other_output ? CHECK_OTHER_OUTPUT
+                                                         : CHECK_SAME;
     o->n_runs[verdict]++;
+    if (verdict == CHECK_OTHER_OUTPUT && o->output.stream == NULL) {
+        o->other_output = number;
+        check_output_compare(&o->output, &o->runs[0].trial, &run->trial);
+    }
     if (verdict > o->verdict) {
         o->verdict = verdict;
         o->other = number;

@@ -173,8 +173,10 @@ static void info_json(const struct schedule_log *log, const struct summary *s) {
 
 static const char *end_of(const struct schedule_log *log) {
     return schedule_totals_of(log) != NULL ? "whole"
-           : schedule_is_full(log)         ? "cut: the file could not grow, and the process went on without a log"
-                                           : "cut: the process was killed, has crashed, or has left by _exit";
+           : schedule_is_full(log)
+               ? "cut: the file could not grow, and the process went on without a log"
+               : "cut: the process was killed, has crashed, has become another program by exec, or has "
+                 "ended by a system call of its own";
 }
 
 static void info_text(const struct schedule_log *log, const struct summary *s) {

@@ -12,6 +12,7 @@
 
 #include "hints_read.h"
 #include "os/elf_image.h"
+#include "symbols.h"
 #include "verdict.h"
 
 struct file {
@@ -102,6 +103,49 @@ static bool has_call(const struct file *f, const struct hints_call *call) {
            (call->is_whole || call->offset < size);
 }
 
+/* The linker's names of a function, "_ZN3app4pushEi, _ZN3app4pushEl", as far as a line has room. */
+struct linked {
+    const struct file *file;
+    char *names; /* allocated */
+};
+
+static void add_linked(void *context, const char *symbol) {
+    struct linked *l = context;
+    uint64_t first, size;
+    size_t n = strlen(symbol);
+    if (strlen(l->names) + n > 400 || strstr(l->names, symbol) != NULL ||
+        !sbt_elf_image_function(l->file->bytes, l->file->n, symbol, n, &first, &size))
+        return;
+    char *longer = cmd_format("%s%s%s", l->names, l->names[0] != '\0' ? ", " : "", symbol);
+    free(l->names);
+    l->names = longer;
+}
+
+/* What reports and schedules show is the source's name of the function, where that of the file is another one. */
+static char *linked_names(const struct file *f, const struct hints_call *call) {
+    struct linked l = {f, cmd_format("%s", "")};
+    struct symbols *symbols = symbols_new();
+    char *name = cmd_format("%.*s", (int)call->symbol.n, call->symbol.at);
+    if (name[0] != '\0')
+        symbols_of_source(symbols, f->path, name, add_linked, &l);
+    free(name);
+    symbols_free(symbols);
+    return l.names;
+}
+
+_Noreturn static void refuse_call(struct check *c, const struct hint *h, const struct hints_call *call,
+                                  const char *what, const struct file *f) {
+    char *names = linked_names(f, call);
+    int n = (int)(call->text.n < 200 ? call->text.n : 200);
+    if (names[0] != '\0')
+        cmd_refuse("%s: hints: %s:%u: %s '%.*s' has a name of the source (legal: the linker's, %s; or MODULE+0xOFFSET, "
+                   "which subutai schedule dump --json has as site)",
+                   c->subcommand, c->path, h->line, what, n, call->text.at, names);
+    cmd_refuse("%s: hints: %s:%u: %s '%.*s' is not in the program: '%s' has no code there "
+               "(legal: " HINTS_LEGAL_SITES ")",
+               c->subcommand, c->path, h->line, what, n, call->text.at, f->path);
+}
+
 static void check_call(struct check *c, const struct hint *h, const struct hints_call *call, const char *what) {
     const struct file *f = module_of(c, call);
     int n = (int)(call->text.n < 200 ? call->text.n : 200);
@@ -109,9 +153,7 @@ static void check_call(struct check *c, const struct hint *h, const struct hints
         cmd_refuse("%s: hints: %s:%u: %s '%.*s' is not in the program (legal modules: %s; or the path of a file)",
                    c->subcommand, c->path, h->line, what, n, call->text.at, names_of(&c->modules));
     if (!has_call(f, call))
-        cmd_refuse("%s: hints: %s:%u: %s '%.*s' is not in the program: '%s' has no code there "
-                   "(legal: " HINTS_LEGAL_SITES ", as subutai schedule dump prints them)",
-                   c->subcommand, c->path, h->line, what, n, call->text.at, f->path);
+        refuse_call(c, h, call, what, f);
 }
 
 static void check_hint(struct check *c, const struct hint *h) {

@@ -51,11 +51,13 @@ static void write_hint(FILE *out, const struct hints_search *s, const struct hin
 static void comment(FILE *out, const struct hints_search *s, const struct hints_candidate *c) {
     char mean[32], lost[32];
     bool keeps = c->kind == HINTS_KEEP;
-    fprintf(out, "\n# %s: %u thread%s, %s computed after each operation, %s cost others %s\n", c->site->place,
-            c->site->n_threads, cmd_s(c->site->n_threads),
-            format_ns(mean, c->site->n > 0 ? (double)c->site->compute_ns / (double)c->site->n : NAN),
-            keeps ? "and to pass the turn on" : "which",
-            format_ns(lost, keeps ? c->site->passed_ns : c->site->lost_ns));
+    fprintf(out, "\n# %s: %u thread%s, %s computed after each operation", c->site->place, c->site->n_threads,
+            cmd_s(c->site->n_threads),
+            format_ns(mean, c->site->n > 0 ? (double)c->site->compute_ns / (double)c->site->n : NAN));
+    if (!c->in_set) /* a set is of a run that kept every turn: what it costs others without hints is not known */
+        fprintf(out, ", %s cost others %s", keeps ? "and to pass the turn on" : "which",
+                format_ns(lost, keeps ? c->site->passed_ns : c->site->lost_ns));
+    fputc('\n', out);
     if (c->is_kept && !c->in_set)
         fprintf(out, "# with it the program took %.2f times as long, beside the hints above (median of %d runs)\n",
                 1 / c->ratio, s->n_runs);

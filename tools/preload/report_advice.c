@@ -203,12 +203,17 @@ static char *false_spin(const struct writer *w) {
 
 static char *many_locks(const struct writer *w) {
     const struct rep_group *g = &w->page->report->groups[w->advice->group];
-    return cmd_format(
-        "%.1f %% of the processor time is in synchronization calls that wait for nothing. Most are for %ju %s "
-        "object%s made at %s, locked %ju times, of which %.2f %% waited. Take one lock for more work.",
-        100 * w->advice->value, (uintmax_t)g->n_objects, sbt_trace_type_name(g->type), g->n_objects == 1 ? "" : "s",
-        place(w, g->made), (uintmax_t)(g->n + w->page->report->rest.n),
-        percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
+    return cmd_format("Locking and unlocking %ju %s object%s made at %s takes some %.1f %% of the processor time: %ju "
+                      "times, at %d ns "
+                      "for both, and %.2f %% waited. Take one lock for more work.",
+                      (uintmax_t)g->n_objects, sbt_trace_type_name(g->type), g->n_objects == 1 ? "" : "s",
+                      place(w, g->made), 100 * w->advice->value, (uintmax_t)(g->n + w->page->report->rest.n),
+                      2 * REP_CALL_NS, percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
+}
+
+/* What the recorder calls so is OpenMP's: workers wait for a region or for tasks there. */
+static bool may_be_lock(const struct writer *w) {
+    return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
 }
 
 static char *idle(const struct writer *w) {
@@ -216,7 +221,7 @@ static char *idle(const struct writer *w) {
         "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
         "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.%s",
         100 * w->advice->value, w->name,
-        w->object->unclear
+        may_be_lock(w)
             ? " But if that futex is of a lock that parks each thread, as parking_lot, abseil and nsync do, it is "
               "contention."
             : "");

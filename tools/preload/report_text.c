@@ -79,14 +79,15 @@ static const char *what_is_missing(const struct sbt_trace_info *info) {
 
 static void origin(const struct text *t) {
     const struct sbt_trace_info *info = &t->r->info;
-    char *lost = info->n_lost > 0 ? cmd_format(", %ju events lost", (uintmax_t)info->n_lost) : cmd_format("%s", "");
+    char *lost = info->n_lost > 0 ? cmd_format(", %ju event%s lost", (uintmax_t)info->n_lost, cmd_s(info->n_lost))
+                                  : cmd_format("%s", "");
     char *line = cmd_format("%s: %s", t->page->path, info->command);
     text_paragraph(t->out, "", line);
     free(line);
-    line = info->generated
-               ? cmd_format("generated, %ju events", (uintmax_t)info->n_events)
-               : cmd_format("process %ju, engine %s, %s%ju events%s%s", (uintmax_t)info->process_id, info->engine,
-                            info->profile ? "a profile, " : "", (uintmax_t)info->n_events, lost, what_is_missing(info));
+    line = info->generated ? cmd_format("generated, %ju event%s", (uintmax_t)info->n_events, cmd_s(info->n_events))
+                           : cmd_format("process %ju, engine %s, %s%ju event%s%s%s", (uintmax_t)info->process_id,
+                                        info->engine, info->profile ? "a profile, " : "", (uintmax_t)info->n_events,
+                                        cmd_s(info->n_events), lost, what_is_missing(info));
     text_paragraph(t->out, "", line);
     free(line);
     free(lost);

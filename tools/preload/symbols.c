@@ -252,6 +252,21 @@ void symbols_lines(struct symbols *s, const char *path, const char *file, int li
     }
 }
 
+void symbols_of_source(struct symbols *s, const char *path, const char *name, symbols_named *named, void *context) {
+    struct module *m = module_of(s, path);
+    int n = m->dwfl_module != NULL ? dwfl_module_getsymtab(m->dwfl_module) : 0;
+    for (int i = 0; i < n; i++) {
+        GElf_Sym symbol;
+        const char *own = dwfl_module_getsym(m->dwfl_module, i, &symbol, NULL);
+        if (own == NULL || GELF_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_shndx == SHN_UNDEF)
+            continue;
+        char *source = demangle(own);
+        if (source != NULL && strcmp(source, name) == 0)
+            named(context, own);
+        free(source);
+    }
+}
+
 void symbols_free(struct symbols *s) {
     for (size_t i = 0; i < s->n_modules; i++) {
         dwfl_end(s->modules[i].dwfl);

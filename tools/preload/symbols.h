@@ -46,6 +46,11 @@ const char *symbols_data(struct symbols *symbols, const char *path, uint64_t sta
 typedef void symbols_range(void *context, uint64_t first, uint64_t last);
 void symbols_lines(struct symbols *symbols, const char *path, const char *file, int line, symbols_range *range,
                    void *context);
+
+/* Call `named` with the name in the file of each function that the source calls `name`, where the two differ. */
+typedef void symbols_named(void *context, const char *symbol);
+void symbols_of_source(struct symbols *symbols, const char *path, const char *name, symbols_named *named,
+                       void *context);
 void symbols_free(struct symbols *symbols);
 
 #endif
