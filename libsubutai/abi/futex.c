@@ -34,6 +34,7 @@
 #include "abi/unseen.h"
 #include "core/cpus.h"
 #include "core/probes.h"
+#include "core/sites.h"
 #include "core/thread.h"
 #include "engine/engine.h"
 #include "os/futex.h"
@@ -252,6 +253,21 @@ static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
 }
 
 /*
+ * A barrier of libgomp that its last thread leaves without a call to wake others: there was none asleep, and they have
+ * waited by looks of their own. Such programs may never sleep. So it is here that they find out which CPUs they may
+ * use. And waits that come every few microseconds are a sign that switching might pay.
+ */
+#define EMPTY_WAKES_NOTED 8
+static _Thread_local uint32_t n_empty_wakes __attribute__((tls_model("initial-exec")));
+
+static void note_empty_wake(const void *caller) {
+    if (SBT_LIKELY(++n_empty_wakes % EMPTY_WAKES_NOTED != 0) || !sbt_sites_have(caller))
+        return;
+    sbt_cpus_look();
+    sbt_switch_note_wait();
+}
+
+/*
  * A waiter that is moved is counted where it was. A wake-up of the word to which it is moved, that comes after this
  * call, sees the mark.
  */
@@ -324,7 +340,10 @@ long abi_futex_serve(const void *caller, uint32_t *word, int op, uint32_t val, u
         SBT_PROBE2(futex_exit, word, r);
         return r;
     case FUTEX_WAKE:
-        return wake(word, flag, val, FUTEX_BITSET_MATCH_ANY);
+        r = wake(word, flag, val, FUTEX_BITSET_MATCH_ANY);
+        if (r == 0)
+            note_empty_wake(caller);
+        return r;
     case FUTEX_WAKE_BITSET:
         return wake(word, flag, val, val3);
     case FUTEX_REQUEUE:

@@ -5,6 +5,8 @@
  *  2. If it has fewer CPUs than the process, either this thread is limited, as in programs that bind each thread to a
  *     CPU, or all are. A whole look, one in WHOLE_EVERY, finds out: it reads the affinities of all threads.
  *  3. A whole look also reads the quota; if no group of the process has a file with one, only the first look does.
+ *  4. If there are threads of a library that spins before it sleeps (core/sites.h), each look reads whether others want
+ *     the CPUs (core/beside.h).
  *
  * Files are opened for some microseconds in a thread of the program, as the C library itself does to count the
  * processors. Therefore they are read seldom.
@@ -19,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/beside.h"
 #include "core/handlers.h"
 #include "core/log.h"
 #include "core/sites.h"
@@ -44,9 +47,16 @@ static struct {
     bool knows_mounts;
     int files;
     uint32_t quota;
+    struct sbt_beside beside;
     cpu_set_t cpus; /* of all threads; empty: not known */
     struct sbt_quota mounts;
 } state = {.quota = SBT_QUOTA_NONE};
+
+static uint64_t read_ns(clockid_t clock) {
+    struct timespec t = {0, 0};
+    sbt_clock_read(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* False: the thread has ended, or the kernel does not say. */
 static bool read_affinity(uint32_t tid, cpu_set_t *cpus) {
@@ -100,11 +110,28 @@ static void look_at_quota(void) {
     state.quota = quota;
 }
 
+static void look_at_machine(void) {
+    struct sbt_beside_seen seen = {.n_spin = sbt_sites_n_threads(), .n_cpus = sbt_usable_cpus()};
+    if (seen.n_spin > 0) {
+        seen.now_ns = read_ns(CLOCK_MONOTONIC);
+        seen.used_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+        seen.n_runnable = sbt_proc_n_runnable();
+        seen.n_cpus_most = sbt_cpus_most();
+    }
+    const bool was = state.beside.answer;
+    if (sbt_beside_step(&state.beside, &seen) != was)
+        sbt_log(3,
+                was ? "the CPUs are this program's again" : "other programs want the CPUs: libgomp spins for a moment",
+                NULL);
+    sbt_sites_beside(state.beside.answer);
+}
+
 static void look(void) {
     const bool whole = state.n_looks++ % WHOLE_EVERY == 0;
     look_at_affinity(whole);
     if (whole)
         look_at_quota();
+    look_at_machine();
     uint32_t n = (uint32_t)CPU_COUNT(&state.cpus);
     n = n < state.quota ? n : state.quota;
     if (n == 0 || (n == sbt_usable_cpus() && state.n_looks > 1))
@@ -116,10 +143,8 @@ static void look(void) {
 }
 
 void sbt_cpus_look(void) {
-    struct timespec t;
     uint64_t next = __atomic_load_n(&state.next_ns, __ATOMIC_RELAXED);
-    sbt_clock_read(CLOCK_MONOTONIC_COARSE, &t);
-    const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    const uint64_t now = read_ns(CLOCK_MONOTONIC_COARSE);
     if (SBT_LIKELY(now < next))
         return;
     sbt_handlers_hold();

@@ -24,6 +24,7 @@ static struct {
     uint32_t n;            /* places that have been used; atomic */
     bool is_still;         /* libraries do not spin */
     uint32_t n_threads;    /* that served libraries have created; atomic */
+    bool is_beside;        /* other programs want the CPUs; atomic */
     bool is_set_for_crowd; /* the libraries' variables are; atomic */
     /*
      * Read without the lock: a reader that has met a change reads again (Linux's seqcount). What it reads meanwhile is
@@ -204,7 +205,8 @@ static int count(struct dl_phdr_info *info, size_t size, void *argument) {
 
 /* The thread that creates the others waits too. */
 static bool is_crowded(void) {
-    return __atomic_load_n(&state.n_threads, __ATOMIC_SEQ_CST) + 1 > sbt_usable_cpus();
+    return __atomic_load_n(&state.n_threads, __ATOMIC_SEQ_CST) + 1 > sbt_usable_cpus() ||
+           __atomic_load_n(&state.is_beside, __ATOMIC_SEQ_CST);
 }
 
 /* libgomp reads the variables before each wait, without order. */
@@ -258,6 +260,16 @@ void sbt_sites_crowd(int n_more) {
     set_spins_soon();
 }
 
+uint32_t sbt_sites_n_threads(void) {
+    const uint32_t n = __atomic_load_n(&state.n_threads, __ATOMIC_RELAXED);
+    return n != 0 ? n + 1 : 0;
+}
+
+void sbt_sites_beside(bool others) {
+    __atomic_store_n(&state.is_beside, others, __ATOMIC_SEQ_CST);
+    set_spins_soon();
+}
+
 void sbt_sites_serve(const struct sbt_sites_by *by) {
     struct counts now = {0, 0};
     sbt_objects_iterate(count, &now);
@@ -293,5 +305,6 @@ void sbt_sites_serve_new(void) {
 void sbt_sites_fork_child(void) {
     memset(&state.lock, 0, sizeof state.lock);
     state.n_threads = 0;
+    state.is_beside = false;
     sbt_self.of_site = false;
 }

@@ -48,6 +48,15 @@ void sbt_sites_spin(bool yes);
  */
 void sbt_sites_crowd(int n_more);
 
+/* Threads of teams: those that served libraries have created, and the thread that creates them; 0: there are none. */
+uint32_t sbt_sites_n_threads(void);
+
+/*
+ * Do other programs want the CPUs (core/beside.h)? Then served libraries spin for a moment only, however few threads
+ * they have: the thread that one waits for may have no CPU, and gets none from one that spins. Never blocks.
+ */
+void sbt_sites_beside(bool others);
+
 /* Is that an address in the code of a served library? */
 bool sbt_sites_have(const void *code);
 

@@ -6,6 +6,7 @@
 #include "switch/share.h"
 
 #include "core/cpus.h"
+#include "core/sites.h"
 #include "os/clock.h"
 #include "os/fence.h"
 #include "os/proc.h"
@@ -122,6 +123,15 @@ static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
 }
 
 /*
+ * May switching get a program more CPU time, as it were? If more threads wait than CPUs may be used, they keep each
+ * other from them. Threads of an OpenMP team have told only of the waits that became sleeps, and then other programs
+ * have had their CPUs, however few they are.
+ */
+static bool may_gain(const struct sbt_switch_state *s) {
+    return __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0 || sbt_sites_n_threads() > 0;
+}
+
+/*
  * After `n` waits in the `ns` until now. The reading of the CPU time costs up to some microseconds, and is made every
  * 1024 waits. The last reading may be older than `ns`: then more was used since, and the process lacks less.
  */
@@ -129,8 +139,7 @@ static uint32_t how_often(struct sbt_switch_state *s, uint64_t n, uint64_t ns, u
     uint32_t n_cpus = sbt_usable_cpus();
     if (sbt_pays_is_often(n, ns, n_cpus))
         return OFTEN_IN_ALL;
-    if (__atomic_load_n(&s->crowded, __ATOMIC_RELAXED) == 0 ||
-        now_ns < __atomic_load_n(&s->no_share_until_ns, __ATOMIC_RELAXED))
+    if (!may_gain(s) || now_ns < __atomic_load_n(&s->no_share_until_ns, __ATOMIC_RELAXED))
         return 0;
     uint64_t used = used_ns(), before = __atomic_exchange_n(&s->often_since_used_ns, used, __ATOMIC_RELAXED);
     uint32_t lacks = unused(ns, before, used);

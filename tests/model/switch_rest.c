@@ -56,6 +56,10 @@ bool sbt_log_is_on(unsigned verbosity) {
     return false;
 }
 
+uint32_t sbt_sites_n_threads(void) {
+    return 0;
+}
+
 void sbt_cpus_look(void) {}
 
 bool sbt_fence_is_forbidden(void) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/cpus.h"
+#include "core/sites.h"
 #include "lib/suite.h"
 #include "os/clock.h"
 #include "os/fence.h"
@@ -22,7 +23,7 @@ _Thread_local struct sbt_thread sbt_self;
 uint32_t sbt_n_cpus = CPUS;
 
 static uint64_t now_ns, used_ns;
-static uint32_t n_runnable;
+static uint32_t n_runnable, n_of_teams;
 static bool forbidden, are_many; /* a filter of system calls; more threads than CPUs wait */
 static unsigned n_asked, n_woken;
 static struct sbt_share share;
@@ -42,6 +43,10 @@ uint32_t sbt_cpus_most(void) {
     return CPUS;
 }
 
+uint32_t sbt_sites_n_threads(void) {
+    return n_of_teams;
+}
+
 bool sbt_fence_is_forbidden(void) {
     return forbidden;
 }
@@ -59,6 +64,7 @@ static void begin(void) {
     now_ns = 10000 * SECOND;
     used_ns = 10 * MS;
     n_runnable = 12;
+    n_of_teams = 0;
     forbidden = false;
     are_many = true;
     n_asked = n_woken = 0;
@@ -134,6 +140,15 @@ TEST(few_threads_give_no_sign) {
     for (int i = 0; i < 10; i++)
         starve();
     ck_assert_uint_eq(n_woken, 0);
+}
+
+TEST(few_threads_of_a_team_give_a_sign, "they tell only of waits that became sleeps") {
+    begin();
+    are_many = false;
+    n_of_teams = 2;
+    for (int i = 0; i < 2; i++)
+        starve();
+    ck_assert(sees_sign());
 }
 
 TEST(often_by_the_clock_is_a_sign_without_a_reading, "and what was read long ago does not count") {

@@ -346,10 +346,32 @@ TEST(spins__threads_change_while_libraries_are_looked_at, "as in a signal handle
     CHECK_SPINS(1, SBT_SITE_SPINS);
 }
 
+TEST(spins__other_programs_want_the_cpus) {
+    load(0);
+    serve();
+    CHECK_INT(sbt_sites_n_threads(), 0);
+    sbt_sites_crowd(1);
+    CHECK_INT(sbt_sites_n_threads(), 2);
+    CHECK_SPINS(0, SBT_SITE_SPINS);
+    sbt_sites_beside(true);
+    CHECK_SPINS(0, SBT_SITE_CROWDED_SPINS);
+    load(1);
+    serve();
+    CHECK_SPINS(1, SBT_SITE_CROWDED_SPINS);
+    sbt_sites_spin(false);
+    CHECK_SPINS(0, 0);
+    sbt_sites_beside(false);
+    CHECK_SPINS(0, 0);
+    sbt_sites_spin(true);
+    CHECK_SPINS(0, SBT_SITE_SPINS);
+    CHECK_SPINS(1, SBT_SITE_SPINS);
+}
+
 TEST(spins__forked_child_has_no_such_threads) {
     load(0);
     serve();
     sbt_sites_crowd(4);
+    sbt_sites_beside(true);
     sbt_self.of_site = true;
     sbt_sites_fork_child();
     CHECK(!sbt_self.of_site);
