@@ -122,7 +122,7 @@ struct rec_order {
 _Static_assert(offsetof(struct rec_order, gate) == 64 && sizeof(struct rec_order) == 128,
                "without gates one cache line is enough");
 
-/* A semaphore that the thread has used last of those with this place. `gives_back`: as a lock. */
+/* One of the semaphores that the thread has used last. `gives_back`: as a lock. */
 struct rec_permit {
     uintptr_t sem;
     bool taken, gives_back;
@@ -172,6 +172,7 @@ struct rec_profile {
     uint32_t n_orders_written; /* to make room, since the last flush */
     struct rec_nested nested[PROFILE_N_NESTED];
     struct rec_permit permits[PROFILE_N_PERMITS];
+    uint32_t next_permit; /* the one that is forgotten next */
     struct rec_misses misses;
     struct trace_live_book *book;              /* what outlives a killed process, with the first tables behind it */
     uint64_t book_at;                          /* where it is in the file; 0: in private memory */
