@@ -63,9 +63,9 @@ struct trace_live_header {
     /* The recorder's clock: the processor's counter minus base_ticks, times scale / 2^32; CLOCK_MONOTONIC if scale is
      * 0. start_ns: when the trace began. */
     uint64_t start_ns, scale, base_ticks;
-    uint64_t end;                                              /* atomic: where the next area begins */
-    uint64_t first;                                            /* atomic: where the first record is; 0: nowhere */
-    uint32_t book_bytes, entry_bytes, held_bytes, order_bytes; /* the sizes of the structs below */
+    uint64_t end;                                          /* atomic: where the next area begins */
+    uint64_t first;                                        /* atomic: where the first record is; 0: nowhere */
+    uint32_t book_bytes, entry_bytes, order_bytes, unused; /* the sizes of the structs below */
     uint32_t ended;    /* the trace is whole, or cannot be written, or has been completed */
     uint64_t added_at; /* complete.c: what is in the trace from there on is not the process's; 0: nothing is */
     uint16_t offset[LIVE_N_FIELDS];
@@ -93,7 +93,13 @@ struct trace_live_book {
     struct trace_tally_encoder encoder;
 };
 
-/* A table of objects or of sites: its entries, and behind them their holds. */
+/* In a table of objects or of sites: a count, and its timed holds. */
+struct trace_live_held {
+    uint64_t ns, max_ns;
+    uint32_t n_timed, n;
+    uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS]; /* one hold may be in some of these figures, and not in the others */
+};
+
 struct trace_live_entry {
     uint64_t object, site; /* site 0: the place is free */
     uint32_t n;            /* calls that are in no tally */
@@ -102,29 +108,25 @@ struct trace_live_entry {
     uint8_t op;           /* LIVE_FAILS is set: of calls that failed */
     uint8_t type;         /* LIVE_TYPE of it */
     uint16_t site_number; /* LIVE_OTHER_SITE: a larger one */
+    struct trace_live_held held;
+    uint64_t unused; /* the next one begins a cache line */
 };
 enum { LIVE_FAILS = 0x80, LIVE_TYPE = 0x7F, LIVE_OTHER_SITE = UINT16_MAX };
 
-struct trace_live_held {
-    uint64_t ns, max_ns;
-    uint32_t n_timed, n;
-    uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS]; /* one hold may be in some of these figures, and not in the others */
-};
-
 struct trace_live_order {
     uint64_t held, taken, held_site, taken_site; /* held 0: the place is free */
-    struct {
-        uint64_t object;
-        uint32_t number; /* or SBT_TRACE_NONE */
-        uint8_t shared;
-    } gate[SBT_TRACE_MOST_GATES];
     uint32_t stack;
     uint32_t held_number, taken_number;
     uint32_t held_site_number, taken_site_number;
     uint32_t lives;
     uint32_t n; /* that are in no tally */
-    uint32_t n_gates;
+    uint8_t n_gates;
     uint8_t held_shared, taken_shared;
+    struct {
+        uint64_t object;
+        uint32_t number; /* or SBT_TRACE_NONE */
+        uint8_t shared;
+    } gate[SBT_TRACE_MOST_GATES];
 };
 
 #endif

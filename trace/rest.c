@@ -51,8 +51,7 @@ bool trace_rest_fits(const struct trace_live_header *h) {
     if (memcmp(h->magic, TRACE_LIVE_MAGIC, sizeof h->magic) != 0 || h->event_bytes != sizeof(struct sbt_trace_event) ||
         h->encoder_bytes != sizeof(struct trace_encoder) || h->header_bytes < sizeof *h ||
         h->record_bytes > MOST_RECORD || h->n_batch > 1024 || h->book_bytes != sizeof(struct trace_live_book) ||
-        h->entry_bytes != sizeof(struct trace_live_entry) || h->held_bytes != sizeof(struct trace_live_held) ||
-        h->order_bytes != sizeof(struct trace_live_order))
+        h->entry_bytes != sizeof(struct trace_live_entry) || h->order_bytes != sizeof(struct trace_live_order))
         return false;
     for (unsigned field = 0; field < LIVE_N_FIELDS; field++) {
         uint64_t bytes = field == LIVE_BATCH     ? (uint64_t)h->n_batch * h->event_bytes

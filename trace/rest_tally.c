@@ -96,7 +96,7 @@ static void take_holds(struct sbt_trace_tally *tally, const struct trace_live_he
 }
 
 /* False: there is no memory. */
-static bool put_entry(struct book *b, const struct trace_live_entry *e, const struct trace_live_held *held) {
+static bool put_entry(struct book *b, const struct trace_live_entry *e) {
     uint8_t op = e->op & (uint8_t)~LIVE_FAILS, type = e->type & LIVE_TYPE;
     if (op >= SBT_TRACE_N_OPS || type >= SBT_TRACE_N_TYPES)
         return true;
@@ -107,7 +107,7 @@ static bool put_entry(struct book *b, const struct trace_live_entry *e, const st
         .type = type,
         .n = e->n,
         .n_failed = (e->op & LIVE_FAILS) != 0 ? e->n : 0};
-    take_holds(&tally, held);
+    take_holds(&tally, &e->held);
     if (tally.n == 0 && tally.n_timed == 0)
         return true;
     if (!make_room(b))
@@ -138,17 +138,15 @@ static bool is_seen(const struct table *table, uint32_t place) {
 
 static bool put_entries(struct book *b, const struct table *table) {
     const struct trace_live_entry *entries = (const void *)table->at;
-    const struct trace_live_held *held = (const void *)(entries + table->n_places);
     for (uint32_t i = 0; i < table->n_places; i++) {
         struct trace_live_entry e = entries[i];
-        struct trace_live_held h = held[i];
         if (e.site == 0 || is_seen(table, i))
             continue;
         if (b->was_put && table->address + i * sizeof e + offsetof(struct trace_live_entry, n) == b->is.putting) {
             e.n = 0;
-            h.n_timed = 0;
+            e.held.n_timed = 0;
         }
-        if (!put_entry(b, &e, &h))
+        if (!put_entry(b, &e))
             return false;
     }
     return true;
@@ -156,8 +154,7 @@ static bool put_entries(struct book *b, const struct table *table) {
 
 static bool add_entries(struct book *b, const struct trace_live_table *told) {
     struct table table;
-    bool added = read_table(b, told, sizeof(struct trace_live_entry) + sizeof(struct trace_live_held), &table) &&
-                 put_entries(b, &table);
+    bool added = read_table(b, told, sizeof(struct trace_live_entry), &table) && put_entries(b, &table);
     free(table.at);
     return added;
 }

@@ -8,11 +8,11 @@
 enum { KEPT_NS = 20000 };
 
 struct rec_hint rec_hints[PROFILE_N_HINTS] __attribute__((aligned(64)));
-uint32_t rec_waiting[PROFILE_N_HINTS] __attribute__((aligned(64)));
+uint64_t rec_waiting_since_ns[PROFILE_N_HINTS] __attribute__((aligned(64)));
 
 static void begin_wait(uint32_t number, uint32_t what, uint64_t now_ns) {
-    if (__atomic_fetch_add(&rec_waiting[number], what, __ATOMIC_SEQ_CST) == 0)
-        __atomic_store_n(&rec_hints[number].since_ns, now_ns, __ATOMIC_RELAXED);
+    if (__atomic_fetch_add(&rec_hints[number].waiting, what, __ATOMIC_SEQ_CST) == 0)
+        __atomic_store_n(&rec_waiting_since_ns[number], now_ns, __ATOMIC_RELAXED);
 }
 
 void rec_profile_begin_wait(const void *object, uint64_t now_ns) {
@@ -20,21 +20,21 @@ void rec_profile_begin_wait(const void *object, uint64_t now_ns) {
 }
 
 void rec_profile_end_wait(const void *object) {
-    __atomic_fetch_sub(&rec_waiting[rec_hint_number((uintptr_t)object)], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&rec_hint_of((uintptr_t)object)->waiting, 1, __ATOMIC_RELAXED);
 }
 
 void rec_hint_relocks(uint32_t number, int32_t threads) {
     if (threads > 0)
         begin_wait(number, (uint32_t)threads * HINT_RELOCKS, rec_now_ns());
     else if (threads < 0)
-        __atomic_fetch_sub(&rec_waiting[number], (uint32_t)-threads * HINT_RELOCKS, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&rec_hints[number].waiting, (uint32_t)-threads * HINT_RELOCKS, __ATOMIC_RELAXED);
 }
 
 bool rec_hint_keeps(const void *mutex, uint64_t held_since_ns) {
     uint32_t number = rec_hint_number((uintptr_t)mutex);
-    if (__atomic_load_n(&rec_waiting[number], __ATOMIC_RELAXED) % HINT_RELOCKS != 0)
+    if (__atomic_load_n(&rec_hints[number].waiting, __ATOMIC_RELAXED) % HINT_RELOCKS != 0)
         return true;
-    uint64_t woken_ns = __atomic_load_n(&rec_hints[number].since_ns, __ATOMIC_RELAXED);
+    uint64_t woken_ns = __atomic_load_n(&rec_waiting_since_ns[number], __ATOMIC_RELAXED);
     uint64_t from_ns = held_since_ns > woken_ns ? held_since_ns : woken_ns;
     return held_since_ns != 0 && rec_now_ns() >= from_ns + KEPT_NS;
 }

@@ -13,18 +13,19 @@
 
 enum {
     PROFILE_N_HINTS = 4096,
-    /* In rec_waiting, threads that wait for a lock count 1. Those that a condition has woken, and that have not got
+    /* In `waiting`, threads that wait for a lock count 1. Those that a condition has woken, and that have not got
      * their mutex back, count so much. */
     HINT_RELOCKS = 0x10000,
 };
 
+/* Each lock reads `lives` and each release `waiting`: one is in the cache for the sake of the other. */
 struct rec_hint {
-    uint64_t since_ns; /* when one of the threads began to wait, if any does; atomic, a hint */
-    uint32_t lives;    /* inits and destroys of objects of this hash; atomic */
+    uint32_t waiting; /* threads that wait for an object of this hash; atomic */
+    uint32_t lives;   /* inits and destroys of objects of this hash; atomic */
 };
 extern struct rec_hint rec_hints[PROFILE_N_HINTS];
-/* By the same hash: threads that wait for such an object; atomic. Each release looks there, so it is packed. */
-extern uint32_t rec_waiting[PROFILE_N_HINTS];
+/* By the same hash: when one of the threads began to wait, if any does; atomic, a hint. */
+extern uint64_t rec_waiting_since_ns[PROFILE_N_HINTS];
 
 /* Neighbouring objects have neighbouring hints: programs with many objects often go through them in order. Yet each has
  * its own, as a mutex and its condition. */
@@ -38,7 +39,7 @@ static inline struct rec_hint *rec_hint_of(uintptr_t object) {
 
 /* Does a thread wait for it? Relaxed: a thread that begins to wait at this moment has not waited for long. */
 static inline bool rec_is_waited_for(const void *object) {
-    return SBT_UNLIKELY(__atomic_load_n(&rec_waiting[rec_hint_number((uintptr_t)object)], __ATOMIC_RELAXED) != 0);
+    return SBT_UNLIKELY(__atomic_load_n(&rec_hint_of((uintptr_t)object)->waiting, __ATOMIC_RELAXED) != 0);
 }
 
 /* Around a wait for the object at that address. */

@@ -108,7 +108,6 @@ static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
         .end = SBT_PAGE_MAX,
         .book_bytes = sizeof(struct trace_live_book),
         .entry_bytes = sizeof(struct trace_live_entry),
-        .held_bytes = sizeof(struct trace_live_held),
         .order_bytes = sizeof(struct trace_live_order),
     };
     memcpy(header->magic, TRACE_LIVE_MAGIC, sizeof header->magic);

@@ -85,6 +85,7 @@ static int unlock_spin(void *s) {
 /* A lock, by `take` at once or else by `slowly`. */
 static inline int profile_lock(const struct rec_key *key, int (*take)(void *),
                                int (*slowly)(void *, const struct rec_limit *), const struct rec_limit *limit) {
+    rec_profile_expect(key);
     if (SBT_UNLIKELY(rec_is_refusable(limit) || take((void *)key->object) != 0))
         return rec_profile_wait(key, slowly, limit);
     rec_profile_acquired(key);

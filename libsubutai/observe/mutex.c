@@ -56,6 +56,7 @@ static int unlock(void *m) {
 static inline int profile_lock(pthread_mutex_t *m, int (*slowly)(void *, const struct rec_limit *),
                                const struct rec_limit *limit, const void *site) {
     struct rec_key key = {(uintptr_t)m, (uintptr_t)site, SBT_TRACE_MUTEX_LOCK, SBT_TRACE_MUTEX, false, 0};
+    rec_profile_expect(&key);
     bool robust = (sbt_mutex_kind(m) & SBT_KIND_ROBUST) != 0;
     int r = SBT_UNLIKELY(robust || rec_is_refusable(limit)) ? EBUSY : sbt_pthread_mutex_trylock(m);
     if (SBT_UNLIKELY(r != 0 && r != EOWNERDEAD))

@@ -87,9 +87,10 @@ SBT_NOINLINE bool rec_outside_is_cut(struct rec_thread *t, uint64_t now_ns) {
 }
 
 static void begin(struct abi_outside_seen *seen) {
+    if (rec.profile)
+        return;
     struct rec_thread *t = SBT_LIKELY(rec_self != NULL) ? rec_self : rec_thread_self();
-    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation() || rec_is_busy(t) || rec.profile) ||
-        !rec_busy_begin(t))
+    if (SBT_UNLIKELY(t == NULL || t->generation != sbt_fork_generation() || rec_is_busy(t)) || !rec_busy_begin(t))
         return;
     uint64_t now = rec_now_ns(), gap = rec_above_zero(now, t->end_ns);
     if (SBT_LIKELY(rec_stayed(t, gap))) {

@@ -88,6 +88,7 @@ static void is_full(struct rec_profile *p) {
         p->filter[bit / 64] |= e->site != 0 ? UINT64_C(1) << bit % 64 : 0;
     }
     p->full = true;
+    rec_profile_hurry(p);
 }
 
 /*
@@ -121,7 +122,7 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
     if (e != NULL) {
         uint32_t number = number_of(p, key, e);
         if (number != e->number)
-            rec_profile_put(p, e, rec_held_of(&p->objects, e));
+            rec_profile_put(p, e);
         e->number = number;
         e->lives = lives - is_over(key, e); /* of a life that is over: the next call looks again */
         return e;
@@ -158,14 +159,13 @@ static struct rec_entry *site_entry(struct rec_profile *p, const struct rec_key 
 /* Adds `n` calls. */
 static void add(struct rec_profile *p, const struct rec_key *key, uint32_t n) {
     struct rec_entry *e = key->object != 0 ? object_entry(p, key) : NULL;
-    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
     e = e != NULL ? e : site_entry(p, key);
     if (e == NULL) {
         rec_lost(p->thread, n);
         return;
     }
     if (e->n > UINT32_MAX - n)
-        rec_profile_put(p, e, rec_held_of(counts, e));
+        rec_profile_put(p, e);
     e->n += n;
 }
 

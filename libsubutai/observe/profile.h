@@ -45,10 +45,11 @@ enum {
     PROFILE_N_PENDING = 32,      /* keys that handlers count on top of the recorder */
     PROFILE_FILTER_BITS = 65536, /* 32 for each key of a full table */
     PROFILE_N_NUMBERED = 65536,
-    PROFILE_N_NESTED = 16,  /* locks that a thread is known to hold at a time */
-    PROFILE_N_PERMITS = 8,  /* semaphores of which a thread knows whether it uses them as locks */
-    PROFILE_N_ORDERS = 512, /* pairs of locks that one thread holds together */
-    PROFILE_FLUSH_NS = 250000000,
+    PROFILE_N_NESTED = 16,        /* locks that a thread is known to hold at a time */
+    PROFILE_N_PERMITS = 8,        /* semaphores of which a thread knows whether it uses them as locks */
+    PROFILE_N_ORDERS = 512,       /* pairs of locks that one thread holds together */
+    PROFILE_FLUSH_NS = 250000000, /* until the first tallies are written, and where keys find no room */
+    PROFILE_CALM_NS = 1000000000, /* from one writing to the next where all do */
 };
 
 /* What is counted. object 0: all objects for which there is no room. */
@@ -60,6 +61,16 @@ struct rec_key {
     uint32_t known;
 };
 
+/* The timed holds of an entry. */
+struct rec_held {
+    struct rec_held_sums {
+        uint64_t ns, max_ns;
+        uint32_t n_timed, n;
+    } sums;
+    uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS];
+};
+
+/* A count is in one cache line, and with the sums of its holds; holds of 4 ns to 0.3 ms need one more. */
 struct rec_entry {
     uintptr_t object, site; /* site 0: the entry is free */
     uint32_t n;             /* calls since the last tally */
@@ -69,25 +80,16 @@ struct rec_entry {
     uint8_t type : 7;
     bool is_long : 1;     /* its holds are long: each is timed */
     uint16_t site_number; /* PROFILE_OTHER_SITE: it is looked up */
-};
+    struct rec_held held;
+} __attribute__((aligned(64)));
 #define PROFILE_FAILS 0x80
 #define PROFILE_OTHER_SITE UINT16_MAX
 
-_Static_assert(sizeof(struct rec_entry) == 32, "two in a cache line");
-
-/* The timed holds of an entry, at the same index. */
-struct rec_held {
-    struct rec_held_sums {
-        uint64_t ns, max_ns;
-        uint32_t n_timed, n;
-    } sums;
-    uint32_t buckets[SBT_TRACE_N_HOLD_BUCKETS];
-};
+_Static_assert(offsetof(struct rec_entry, held.buckets[2]) == 64 && sizeof(struct rec_entry) == 192, "cache lines");
 
 /* Open addressing: a key is in the first place from its hash on where it is found, before any free place. */
 struct rec_counts {
     struct rec_entry *entries;
-    struct rec_held *held;
     uint32_t mask, n;              /* mask: number of places minus 1; n: of entries */
     struct trace_live_table *told; /* where the book says that the table is */
     bool is_apart;                 /* the table is not in the book's memory any more, because it has grown */
@@ -108,17 +110,19 @@ struct rec_gate {
 
 struct rec_order {
     uintptr_t held, taken, held_site, taken_site; /* held 0: the entry is free */
-    struct rec_gate gate[SBT_TRACE_MOST_GATES];
-    uint32_t stack; /* where the lock was taken; 0: none was taken */
+    uint32_t stack;                               /* where the lock was taken; 0: none was taken */
     uint32_t held_number, taken_number;
     uint32_t held_site_number, taken_site_number;
     uint32_t lives; /* the sum of both hints', when the numbers were last known to be right */
     uint32_t n;     /* since it was last written */
-    uint32_t n_gates;
+    uint8_t n_gates;
     bool held_shared, taken_shared; /* for reading, each time */
+    struct rec_gate gate[SBT_TRACE_MOST_GATES];
 };
+_Static_assert(offsetof(struct rec_order, gate) == 64 && sizeof(struct rec_order) == 128,
+               "without gates one cache line is enough");
 
-/* A semaphore that the thread has used last of those with this place. `gives_back`: as a lock. */
+/* One of the semaphores that the thread has used last. `gives_back`: as a lock. */
 struct rec_permit {
     uintptr_t sem;
     bool taken, gives_back;
@@ -168,6 +172,7 @@ struct rec_profile {
     uint32_t n_orders_written; /* to make room, since the last flush */
     struct rec_nested nested[PROFILE_N_NESTED];
     struct rec_permit permits[PROFILE_N_PERMITS];
+    uint32_t next_permit; /* the one that is forgotten next */
     struct rec_misses misses;
     struct trace_live_book *book;              /* what outlives a killed process, with the first tables behind it */
     uint64_t book_at;                          /* where it is in the file; 0: in private memory */
@@ -213,7 +218,7 @@ uint32_t rec_profile_number_for(struct rec_profile *p, const struct rec_key *key
 void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *order, uint32_t *n);
 
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
-void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h);
+void rec_profile_put(struct rec_profile *p, struct rec_entry *e);
 /* Has the thread counted anything that is not written? */
 bool rec_profile_has_any(const struct rec_thread *t);
 /*
@@ -225,6 +230,8 @@ void rec_profile_write(struct rec_thread *t, bool quiet);
 uint64_t rec_profile_lost(const struct rec_thread *t);
 /* By the thread itself, in an event: if tallies are due, write them, and the events with them. */
 void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns);
+/* The table takes no more keys: tallies are due soon. */
+void rec_profile_hurry(struct rec_profile *p);
 
 /* The slow paths of the functions below. */
 void rec_profile_count_slowly(const struct rec_key *key);
@@ -264,8 +271,7 @@ static inline bool rec_profiles(void) {
 
 /* Is what the call is about to release waited for, and have threads waited for long? Then its call stack is wanted. */
 static inline bool rec_ends_wait(struct rec_call *c, const void *object) {
-    const struct rec_hint *hint = rec_hint_of((uintptr_t)object);
-    uint64_t since = __atomic_load_n(&hint->since_ns, __ATOMIC_RELAXED);
+    uint64_t since = __atomic_load_n(&rec_waiting_since_ns[rec_hint_number((uintptr_t)object)], __ATOMIC_RELAXED);
     bool waited_for = rec_is_waited_for(object);
     c->ended_long_wait = waited_for && rec.stack_min_ns != 0 && c->begin_ns - since >= rec.stack_min_ns;
     return waited_for;
@@ -294,10 +300,6 @@ static inline uint32_t rec_filter_bit(uintptr_t object, uintptr_t site) {
     return (uint32_t)(rec_hash_of(object, site) >> 48) % PROFILE_FILTER_BITS;
 }
 
-static inline struct rec_held *rec_held_of(const struct rec_counts *counts, const struct rec_entry *e) {
-    return &counts->held[e - counts->entries];
-}
-
 /* The key's entry; NULL: there is none. */
 static inline struct rec_entry *rec_counts_find(const struct rec_counts *counts, const struct rec_key *key) {
     uint32_t i = rec_place_of(counts, key->object, key->site);
@@ -321,6 +323,27 @@ static inline struct rec_entry *rec_entry_of(const struct rec_profile *p, const 
     if (SBT_LIKELY(e != NULL))
         return e->lives == __atomic_load_n(&rec_hint_of(key->object)->lives, __ATOMIC_RELAXED) ? e : NULL;
     return p->full ? rec_counts_find(&p->sites, &of_site) : NULL;
+}
+
+/* Where the thread looks for the pair first. */
+static inline uint32_t rec_order_place(uintptr_t held, uintptr_t taken) {
+    return (uint32_t)(rec_hash_of(held, taken) * UINT64_C(0x9E3779B97F4A7C15) >> 32) % PROFILE_N_ORDERS;
+}
+
+/*
+ * The caller is about to take the lock: what counts that comes into the cache meanwhile. A program of many locks takes
+ * each so seldom that its entry has left the cache, and an atomic operation, as the next lock or unlock is, waits for
+ * loads and not for these.
+ */
+static inline void rec_profile_expect(const struct rec_key *key) {
+    const struct rec_profile *p = rec_profile_self;
+    __builtin_prefetch(rec_hint_of(key->object));
+    if (SBT_UNLIKELY(p == NULL || p->full)) /* full: most keys are not there */
+        return;
+    __builtin_prefetch(&p->objects.entries[rec_place_of(&p->objects, key->object, key->site)], 1);
+    uint32_t n = p->n_nested;
+    if (n != 0 && n < PROFILE_N_NESTED && p->orders != NULL)
+        __builtin_prefetch(&p->orders[rec_order_place(p->nested[n - 1].object, key->object)], 1);
 }
 
 /*

@@ -53,6 +53,13 @@ static uint32_t place_of_hold(struct rec_profile *p, const struct rec_key *key) 
     return place < PROFILE_N_HOLDS ? place : p->next_hold++ % PROFILE_N_HOLDS;
 }
 
+/* As in rec_profile_expect: the hold will be added there. */
+static void expect_held(const struct rec_profile *p, const struct rec_key *key) {
+    const struct rec_entry *e = rec_counts_find(&p->objects, key);
+    if (e != NULL)
+        __builtin_prefetch(&e->held.buckets[2], 1);
+}
+
 /*
  * begun_ns: 0: now. Until a hold is over, object is 0 or what it says. A handler that comes in between may take the
  * same place; what it still holds behind itself is not timed then.
@@ -66,6 +73,7 @@ static void begin_hold(struct rec_profile *p, const struct rec_key *key, uint32_
     hold->key.type = key->type;
     hold->weight = weight;
     hold->was_away = false;
+    expect_held(p, key);
     p->n_holds++; /* too many do no harm, and rec_profile_end_hold counts them */
     hold->counts_misses = begun_ns == 0 && rec_misses_read(&p->misses, &hold->missed);
     hold->begin_ns = begun_ns != 0 ? begun_ns : rec_now_ns();
@@ -175,11 +183,10 @@ static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t 
     if (p->busy != 0 || !rec_profile_begin_change(p))
         return;
     struct rec_entry *e = rec_counts_find(&p->objects, key);
-    struct rec_counts *counts = e != NULL ? &p->objects : &p->sites;
     if (e == NULL)
-        e = rec_counts_find(counts, &of_site);
+        e = rec_counts_find(&p->sites, &of_site);
     if (e != NULL) {
-        struct rec_held *h = rec_held_of(counts, e);
+        struct rec_held *h = &e->held;
         uint32_t *bucket = &h->buckets[bucket_of(ns)];
         p->before = h->sums;
         p->bucket = bucket;

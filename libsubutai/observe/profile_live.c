@@ -17,7 +17,7 @@ enum {
     LOG_MIN = 6,
     LOG_ORDERS = 9,
     ORDERS_BYTES = PROFILE_N_ORDERS * sizeof(struct rec_order),
-    TABLE_BYTES = PROFILE_MIN_ENTRIES * (sizeof(struct rec_entry) + sizeof(struct rec_held)),
+    TABLE_BYTES = PROFILE_MIN_ENTRIES * sizeof(struct rec_entry),
     TABLES_AT = (sizeof(struct trace_live_book) + 63) / 64 * 64,
     BOOK_BYTES = TABLES_AT + 2 * TABLE_BYTES
 };
@@ -28,8 +28,8 @@ _Static_assert(1 << LOG_MIN == PROFILE_MIN_ENTRIES && 1 << LOG_ORDERS == PROFILE
 #define SAME(ours, theirs, field) (offsetof(struct ours, field) == offsetof(struct theirs, field))
 _Static_assert(sizeof(struct rec_entry) == sizeof(struct trace_live_entry) && SAME(rec_entry, trace_live_entry, n) &&
                    SAME(rec_entry, trace_live_entry, number) && SAME(rec_entry, trace_live_entry, op) &&
-                   SAME(rec_entry, trace_live_entry, site_number) && (int)PROFILE_FAILS == (int)LIVE_FAILS &&
-                   (int)PROFILE_OTHER_SITE == (int)LIVE_OTHER_SITE,
+                   SAME(rec_entry, trace_live_entry, site_number) && SAME(rec_entry, trace_live_entry, held) &&
+                   (int)PROFILE_FAILS == (int)LIVE_FAILS && (int)PROFILE_OTHER_SITE == (int)LIVE_OTHER_SITE,
                "trace/live_format.h");
 _Static_assert(sizeof(struct rec_held) == sizeof(struct trace_live_held) && SAME(rec_held, trace_live_held, buckets) &&
                    offsetof(struct rec_held, sums.n) == offsetof(struct trace_live_held, n),

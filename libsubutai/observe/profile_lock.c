@@ -52,9 +52,16 @@ int rec_profile_release(const struct rec_key *key, int (*release)(void *)) {
  * what it took there last.
  */
 static struct rec_permit *permit_of(struct rec_profile *p, const void *sem) {
-    struct rec_permit *permit = &p->permits[((uintptr_t)sem >> 5) % PROFILE_N_PERMITS];
-    if (permit->sem != (uintptr_t)sem)
-        *permit = (struct rec_permit){.sem = (uintptr_t)sem};
+    for (uint32_t i = 0; i < PROFILE_N_PERMITS; i++)
+        if (p->permits[i].sem == (uintptr_t)sem)
+            return &p->permits[i];
+    /* One after the other, but for those that are held, unless all are: some of these are never given back. */
+    uint32_t i = p->next_permit, last = i + PROFILE_N_PERMITS;
+    while (p->permits[i % PROFILE_N_PERMITS].taken && i + 1 < last)
+        i++;
+    p->next_permit = (i + 1) % PROFILE_N_PERMITS;
+    struct rec_permit *permit = &p->permits[i % PROFILE_N_PERMITS];
+    *permit = (struct rec_permit){.sem = (uintptr_t)sem};
     return permit;
 }
 

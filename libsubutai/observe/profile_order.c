@@ -34,8 +34,8 @@ static uint32_t lives_of(const struct rec_order *o) {
 
 /* The pair's entry; else a place for it, which is free or another pair's. */
 static struct rec_order *place_of(struct rec_profile *p, uintptr_t held, uintptr_t taken) {
-    uint32_t at = (uint32_t)(rec_hash_of(held, taken) * UINT64_C(0x9E3779B97F4A7C15) >> 32);
-    struct rec_order *first = &p->orders[at % PROFILE_N_ORDERS], *room = NULL;
+    uint32_t at = rec_order_place(held, taken);
+    struct rec_order *first = &p->orders[at], *room = NULL;
     for (uint32_t i = 0; i < PROBES; i++) {
         struct rec_order *o = &p->orders[(at + i) % PROFILE_N_ORDERS];
         if (o->held == held && o->taken == taken)
@@ -117,8 +117,10 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
 
 static void count(struct rec_profile *p, const struct rec_nested *held, const struct rec_key *taken) {
     struct rec_order *o = place_of(p, held->object, taken->object);
-    if (o->held != held->object || o->taken != taken->object || o->lives != lives_of(o)) {
-        if (!rec_busy_begin(p->thread))
+    bool other = o->held != held->object || o->taken != taken->object;
+    if (SBT_UNLIKELY(other || o->lives != lives_of(o))) {
+        bool no_room = other && o->n != 0 && p->n_orders_written >= PROFILE_N_ORDERS;
+        if (no_room || !rec_busy_begin(p->thread))
             return;
         bool begun = begin_order(p, o, held, taken);
         rec_busy_end(p->thread);

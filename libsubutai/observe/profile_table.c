@@ -10,13 +10,12 @@
 #include "os/signals.h"
 
 size_t rec_counts_bytes(uint32_t n_places) {
-    return n_places * (sizeof(struct rec_entry) + sizeof(struct rec_held));
+    return n_places * sizeof(struct rec_entry);
 }
 
 /* The table is there, and empty. */
 void rec_counts_at(struct rec_counts *counts, void *memory, uint32_t n_places) {
     counts->entries = memory;
-    counts->held = (struct rec_held *)(void *)(counts->entries + n_places);
     counts->mask = n_places - 1;
     counts->n = 0;
 }
@@ -34,9 +33,8 @@ static struct rec_entry *free_place(const struct rec_counts *counts, const struc
 }
 
 /* The site comes last: until then the place is free. A thread may be killed in between. */
-static void fill(struct rec_counts *counts, uint32_t i, const struct rec_entry *entry, const struct rec_held *held) {
+static void fill(struct rec_counts *counts, uint32_t i, const struct rec_entry *entry) {
     struct rec_entry *e = &counts->entries[i], without_site = *entry;
-    counts->held[i] = *held;
     without_site.site = 0;
     *e = without_site;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -52,7 +50,7 @@ static void empty(struct rec_counts *counts, uint32_t i) {
 static void move(struct rec_counts *to, const struct rec_counts *from) {
     for (uint32_t i = 0; i <= from->mask; i++)
         if (from->entries[i].site != 0)
-            fill(to, (uint32_t)(free_place(to, &from->entries[i]) - to->entries), &from->entries[i], &from->held[i]);
+            fill(to, (uint32_t)(free_place(to, &from->entries[i]) - to->entries), &from->entries[i]);
     to->n = from->n;
 }
 
@@ -85,11 +83,10 @@ static bool grow(const struct rec_profile *p, struct rec_counts *counts) {
 
 struct rec_entry *rec_counts_put(const struct rec_profile *p, struct rec_counts *counts,
                                  const struct rec_entry *entry) {
-    static const struct rec_held none;
     if (counts->n > counts->mask / 2 && !grow(p, counts))
         return NULL;
     struct rec_entry *e = free_place(counts, entry);
-    fill(counts, (uint32_t)(e - counts->entries), entry, &none);
+    fill(counts, (uint32_t)(e - counts->entries), entry);
     counts->n++;
     return e;
 }
@@ -109,11 +106,10 @@ void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry) {
             break;
         uint32_t from_place = (i - rec_place_of(counts, e->object, e->site)) & mask;
         if (from_place >= ((i - hole) & mask)) {
-            fill(counts, hole, e, &counts->held[i]);
+            fill(counts, hole, e);
             empty(counts, i);
             hole = i;
         }
     }
     memset(&counts->entries[hole], 0, sizeof counts->entries[hole]);
-    memset(&counts->held[hole], 0, sizeof counts->held[hole]);
 }

@@ -6,8 +6,8 @@
 #include "os/signals.h"
 
 /*
- * FLUSH_SHARE: tallies are due when so large a part of the run has passed since the last ones, and FIRST_FLUSH_NS at
- * least. OFTEN: calls between two flushes by which an object gets a number after all.
+ * FLUSH_SHARE: tallies are due when so large a part of the run has passed since the last ones, and some time at least.
+ * OFTEN: calls between two flushes by which an object gets a number after all.
  */
 enum { FLUSH_SHARE = 16, OFTEN = 4096 };
 
@@ -65,7 +65,8 @@ static uint32_t site_number_of(const struct rec_entry *e) {
 }
 
 /* What the entry has counted becomes a tally. The entry stays, at zero. */
-void rec_profile_put(struct rec_profile *p, struct rec_entry *e, struct rec_held *h) {
+void rec_profile_put(struct rec_profile *p, struct rec_entry *e) {
+    struct rec_held *h = &e->held;
     if (e->n == 0 && h->sums.n_timed == 0)
         return;
     struct sbt_trace_tally tally = {
@@ -96,7 +97,7 @@ void rec_profile_put_order(struct rec_profile *p, const struct sbt_trace_order *
 static void put_counts(struct rec_profile *p, const struct rec_counts *counts) {
     for (uint32_t i = 0; i <= counts->mask; i++)
         if (counts->entries[i].site != 0)
-            rec_profile_put(p, &counts->entries[i], &counts->held[i]);
+            rec_profile_put(p, &counts->entries[i]);
 }
 
 static void put_all(struct rec_profile *p) {
@@ -125,11 +126,11 @@ static void make_room(struct rec_profile *p) {
         struct rec_entry *e = &counts->entries[i];
         bool often = e->site != 0 && e->number == SBT_TRACE_NONE && e->n >= OFTEN;
         if (often) {
-            rec_profile_put(p, e, &counts->held[i]);
+            rec_profile_put(p, e);
             e->number = rec_number_of(p->thread, e->type, e->object);
         }
         while (!often && counts->entries[i].site != 0 && counts->entries[i].n < least) {
-            rec_profile_put(p, e, &counts->held[i]);
+            rec_profile_put(p, e);
             rec_counts_remove(counts, e);
         }
     }
@@ -171,12 +172,21 @@ void rec_profile_write(struct rec_thread *t, bool quiet) {
     put_all(p);
 }
 
+static uint64_t due_ns(uint64_t now_ns, uint64_t least_ns) {
+    uint64_t pause_ns = (now_ns - rec.start_ns) / FLUSH_SHARE;
+    return now_ns + (pause_ns > least_ns ? pause_ns : least_ns);
+}
+
+void rec_profile_hurry(struct rec_profile *p) {
+    uint64_t at_ns = due_ns(rec_now_ns(), PROFILE_FLUSH_NS);
+    p->flush_ns = at_ns < p->flush_ns ? at_ns : p->flush_ns;
+}
+
 void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
     struct rec_profile *p = t->profile;
     if (p == NULL || now_ns < p->flush_ns || p->busy != 0)
         return;
-    uint64_t pause_ns = (now_ns - rec.start_ns) / FLUSH_SHARE;
-    p->flush_ns = now_ns + (pause_ns > PROFILE_FLUSH_NS ? pause_ns : PROFILE_FLUSH_NS);
+    p->flush_ns = due_ns(now_ns, PROFILE_CALM_NS);
     __atomic_store_n(&p->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     make_room(p);

@@ -33,9 +33,8 @@ static void begin_child(void) {
     rec.n_events = rec.n_blocks = rec.n_lost = 0;
     rec.n_tallies = rec.n_tally_blocks = rec.n_tallied = 0;
     rec.n_counted_holds = rec.n_misses = 0;
-    memset(rec_hints, 0, sizeof rec_hints);
     rec_profile_forget_signals();
-    memset(rec_waiting, 0, sizeof rec_waiting); /* the waiting threads are the parent's */
+    memset(rec_hints, 0, sizeof rec_hints); /* the waiting threads are the parent's */
     rec.closing = rec_file_has_failed();
     rec.ender = rec.ended = 0;
     begin_process();

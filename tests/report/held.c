@@ -8,7 +8,7 @@
  * own, rwlock, spin: each thread has its own. shared: one for all. mixed: one hold in fifty sleeps. late: the
  * thread has computed for long before the holds in which it sleeps. pipe: one hold in some hundred waits for input.
  * nested: holds within holds, of which some sleep. gate: one hold in some hundred has a wait for a condition within.
- * sem, futex: other objects as locks.
+ * sem, sems, futex: other objects as locks; sems: one within the other.
  */
 #include <linux/futex.h>
 #include <semaphore.h>
@@ -41,7 +41,7 @@ static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER, own[THREADS] = {PTHRE
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock[THREADS] = {PTHREAD_RWLOCK_INITIALIZER};
 static pthread_spinlock_t spin[THREADS];
-static sem_t sem;
+static sem_t sem, nested_sems[9];
 static uint32_t futex;
 static volatile bool is_over, is_open, is_wanted;
 static int pipes[2][2];
@@ -192,6 +192,18 @@ static void *hold_sem_short(void *id) {
         work(5);
     }
     end_times(&times[0], t);
+    return id;
+}
+
+/* Two semaphores that are eight apart, the one within the other. */
+static void *hold_sems(void *id) {
+    for (int i = 0; i < 3000; i++) {
+        sem_wait(&nested_sems[0]);
+        sem_wait(&nested_sems[8]);
+        work(20);
+        sem_post(&nested_sems[8]);
+        sem_post(&nested_sems[0]);
+    }
     return id;
 }
 
@@ -352,12 +364,15 @@ static const struct {
              {"sem", "sem", hold_sem, NULL},         {"sem-short", "sem", hold_sem_short, NULL},
              {"futex", "futex", hold_futex, NULL},   {"mixed", "shared", NULL, hold_mixed},
              {"late", "shared", NULL, hold_late},    {"pipe", "shared", NULL, hold_pipe},
-             {"nested", "outer", NULL, hold_nested}, {"gate", "outer", NULL, hold_gate}};
+             {"nested", "outer", NULL, hold_nested}, {"gate", "outer", NULL, hold_gate},
+             {"sems", "sems", hold_sems, NULL}};
 
 int main(int argc, char **argv) {
     measure_reading();
     kind = argc == 2 ? argv[1] : "";
     sem_init(&sem, 0, 1);
+    for (size_t i = 0; i < sizeof nested_sems / sizeof nested_sems[0]; i++)
+        sem_init(&nested_sems[i], 0, 1);
     for (int i = 0; i < THREADS; i++) {
         pthread_mutex_init(&own[i], NULL);
         pthread_rwlock_init(&rwlock[i], NULL);

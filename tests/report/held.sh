@@ -51,4 +51,9 @@ for options in '--engine glibc' '--engine direct --wait adaptive' '--engine dire
         [[ $kind != mixed ]] || check "$options, $kind: and all but a hundredth" near "$percentile"
     done
 done
+subutai profile --engine glibc -o profiled -- "$HELD" sems
+subutai report --json profiled/held.sbt
+check "two semaphores as locks, the one within the other: both have their holds" json \
+    '.[0].objects | map(select(.name | startswith("nested_sems"))) |
+     length == 2 and all(.hold_of == "all" and .hold.n > 0.9 * .acquisitions)'
 finish
