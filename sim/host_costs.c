@@ -44,6 +44,7 @@ const struct sim_host_cost sim_host_cost_table[] = {
     {"kernel", "slice_ns", AT(kernel.slice_ns), TIMES, "run of a thread beside another on its CPU"},
     {"core", "atomic_ns", AT(core.atomic_ns), TIMES, "atomic addition in the core's own cache"},
     {"core", "line_transfer_ns", AT(core.line_transfer_ns), TIMES, "a modified line to another core, one way"},
+    {"core", "line_after_work_ns", AT(core.line_after_work_ns), TIMES, "of it, what a lock waits for after work"},
     {"memory", "latency_ns", AT(memory.latency_ns), TIMES, "a load that misses the last-level cache"},
     {"memory", "core_bytes_per_ns", AT(memory.core_bytes_per_ns), RATES, "one core reads memory (GB/s)"},
     {"memory", "all_bytes_per_ns", AT(memory.all_bytes_per_ns), RATES, "all cores read memory (GB/s)"},

@@ -64,8 +64,10 @@ struct sim_host_costs {
 
     /* One core. Nanoseconds. */
     struct {
-        double atomic_ns;        /* atomic addition to a line in the core's own cache */
-        double line_transfer_ns; /* a modified cache line to another core, one way */
+        double atomic_ns;          /* atomic addition to a line in the core's own cache */
+        double line_transfer_ns;   /* a modified cache line to another core, one way */
+        double line_after_work_ns; /* what a lock and an unlock still wait for the line that went away, after work
+                                      during which the processor could ask for it; 0: unknown */
     } core;
 
     /* Memory: what threads share that do not share lines. */
@@ -99,7 +101,7 @@ struct sim_host_cost {
     const char *help;
 };
 extern const struct sim_host_cost sim_host_cost_table[];
-/* A cost that not every kernel lets measure: without it, it is 0. */
+/* A cost that not every machine lets measure: without it, it is 0. */
 bool sim_host_cost_is_optional(const struct sim_host_cost *row);
 extern const size_t sim_n_host_costs;
 

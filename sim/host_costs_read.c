@@ -120,7 +120,8 @@ static int spread(struct reading *r, const json_t *object, const char *key, cons
 }
 
 bool sim_host_cost_is_optional(const struct sim_host_cost *row) {
-    return row->offset == offsetof(struct sim_host_costs, kernel.interrupt_ns);
+    return row->offset == offsetof(struct sim_host_costs, kernel.interrupt_ns) ||
+           row->offset == offsetof(struct sim_host_costs, core.line_after_work_ns);
 }
 
 /* A cost that files of this version have not had from the beginning: without it, it is 0. */

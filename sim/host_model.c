@@ -64,6 +64,7 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .spin_lock_ns = ns(sync->spinlock_ns / 2),
         .atomic_ns = ns(c->core.atomic_ns),
         .line_ns = ns(c->core.line_transfer_ns),
+        .line_late_ns = ns(c->core.line_after_work_ns), /* none if it is not known */
         .futex_wait_ns = ns(before),
         .fall_asleep_ns = ns(half - before),
         .awake_ns = ns(half),

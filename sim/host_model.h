@@ -30,7 +30,8 @@ enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH, SIM_HOS
 struct sim_host_model {
     /* in user mode, with the object's cache line at hand */
     uint32_t lock_ns, unlock_ns, cond_ns, barrier_ns, rwlock_ns, semaphore_ns, spin_lock_ns, atomic_ns;
-    uint32_t line_ns; /* the object's cache line comes from another core */
+    uint32_t line_ns;      /* the object's cache line comes from another core, */
+    uint32_t line_late_ns; /* at least so much of which the thread waits for, however long it has worked before */
     /* in the kernel */
     uint32_t futex_wait_ns;              /* into the kernel, up to the look whether the word has changed */
     uint32_t fall_asleep_ns;             /* from there until the core is free */

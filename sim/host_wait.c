@@ -22,17 +22,20 @@ enum {
 
 /*
  * A line comes from one core after another. A processor finds the next call while the work before it is under way, and
- * asks for the line then: so the way begins earlier, by that work at most, and when the line is free. A thread has
- * worked just before the first operation of a call only.
+ * asks for the line then: so the way begins earlier, by that work at most, and when the line is free. The last part of
+ * the way cannot be hidden (line_late_ns): the line may have gone away again before the call, or in the midst of it,
+ * because the other core asks as early. A thread has worked just before the first operation of a call only.
  */
 static uint64_t line_way_ns(struct sim *sim, struct sim_thread *t, struct sim_object *o) {
     const struct sim_host_model *model = &sim->host->model;
     uint64_t now = sim_now(sim), ahead = t->host.ahead_ns;
+    uint64_t hidden = model->line_ns > model->line_late_ns ? model->line_ns - model->line_late_ns : 0;
     t->host.ahead_ns = 0;
     if (o->line_core == t->core || (model->effects & SIM_HOST_LINES) == 0)
         return 0;
     if ((model->effects & SIM_HOST_AHEAD) == 0)
         ahead = 0;
+    ahead = ahead < hidden ? ahead : hidden;
     uint64_t from = o->line_free > now - ahead ? o->line_free : now - ahead;
     o->line_core = t->core;
     o->line_free = from + model->line_ns;

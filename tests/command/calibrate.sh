@@ -172,9 +172,11 @@ elif really; then
     check "the real program: exit 0" is "$status" 0
     out=$(cat real.costs)
     check "its file has what the reference machine's has, and what was not measured there" is \
-        "$(jq -c 'del(.measured, .kernel.interrupt_ns) | [paths | select(length < 3)]' real.costs)" "$(jq -c 'del(.measured, .kernel.interrupt_ns) | [paths | select(length < 3)]' "$reference")"
+        "$(jq -c 'del(.measured, .kernel.interrupt_ns, .core.line_after_work_ns) | [paths | select(length < 3)]' real.costs)" "$(jq -c 'del(.measured, .kernel.interrupt_ns, .core.line_after_work_ns) | [paths | select(length < 3)]' "$reference")"
     check "each cost has five samples or more, in order" json '.[0] | [.. | objects | select(has("median"))] | length > 40 and
         all(.[]; .n >= 5 and .min <= .q1 and .q1 <= .median and .median <= .q3 and .q3 <= .max) or . == []'
+    check "long pauses are measured among the short ones, not after them" json \
+        '.[0].kernel | .latency_idle_ns.n <= 2 * .latency_deep_ns.n'
     check "the number of CPUs" json ".[0].machine.n_cpus == $(nproc)"
     run taskset -c "$(allowed_cpu)" "$SUBUTAI" calibrate --force
     check "one CPU is refused" refused_with 'calibrate: machine: exit 2: .*may use one CPU, and two are needed'

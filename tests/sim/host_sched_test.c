@@ -350,6 +350,7 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.wake_busy_ns = 900;
     costs.kernel.wake_remote_ns = 2000;
     costs.kernel.interrupt_ns = 1700;
+    costs.core.line_after_work_ns = 40;
     costs.kernel.wake_idle_ns = 6000;
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
@@ -367,6 +368,7 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.wake_busy_ns, 700);
     ck_assert_uint_eq(model.queue_lines_ns, 1100);
     ck_assert_uint_eq(model.interrupt_ns, 1700);
+    ck_assert_uint_eq(model.line_late_ns, 40);
     ck_assert_uint_eq(model.late_busy_ns, 12000 - 6000 - 400 - 600);
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);

@@ -110,13 +110,18 @@ TEST(a_cache_line_goes_from_core_to_core) {
  * The way of a line begins while the thread works before its call. Thread 1 has the first semaphore's line when it
  * comes at 1 us, and waits for the second one's for 70 of 100 ns, since it has worked for 30 in between. Thread 2 has
  * the second one's at 1.5 us. Thread 3 comes 10 ns later, and the line cannot leave for it before it has come to
- * thread 2.
+ * thread 2. Where 20 ns of a way cannot be hidden, threads 1 and 2 wait for them after their long work, and not after
+ * the short one; thread 3's line leaves 20 ns later.
  */
 TEST(a_line_comes_while_the_thread_works) {
     static const struct {
-        uint32_t without;
+        uint32_t without, late_ns;
         uint64_t to_ns[3];
-    } cases[] = {{0, {1100, 1500, 1600}}, {SIM_HOST_AHEAD, {1230, 1600, 1700}}, {SIM_HOST_LINES, {1030, 1500, 1510}}};
+    } cases[] = {{0, 0, {1100, 1500, 1600}},
+                 {0, 20, {1120, 1520, 1620}},
+                 {0, 1000, {1230, 1600, 1700}},
+                 {SIM_HOST_AHEAD, 20, {1230, 1600, 1700}},
+                 {SIM_HOST_LINES, 20, {1030, 1500, 1510}}};
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_SEM, 0, 0);
@@ -134,6 +139,7 @@ TEST(a_line_comes_while_the_thread_works) {
     config.host.line_ns = 100;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         config.host.effects = SIM_HOST_ALL & ~cases[i].without;
+        config.host.line_late_ns = cases[i].late_ns;
         for (uint32_t t = 1; t < 4; t++)
             ck_assert_uint_eq(run_one(&config, trace, t, NULL).to_ns, cases[i].to_ns[t - 1]);
     }

@@ -113,6 +113,7 @@ TEST(a_later_cost_may_be_missing) {
     free(text);
     costs = sim_host_costs_reference(); /* of before this cost was measured */
     ck_assert_double_eq(costs.kernel.interrupt_ns, 0);
+    ck_assert_double_eq(costs.core.line_after_work_ns, 0);
 }
 
 TEST(nonsense_in_a_number) {
