@@ -56,6 +56,8 @@ bool sbt_log_is_on(unsigned verbosity) {
     return false;
 }
 
+bool sbt_fence_asymmetric = true;
+
 void sbt_cpus_look(void) {}
 
 bool sbt_fence_is_forbidden(void) {
