@@ -179,13 +179,15 @@ int direct_cond_destroy(pthread_cond_t *c) {
 
 /* ---- waits ---- */
 
-static void joined(const void *key) {
+static int joined(const void *key, struct sbt_waiter *w) {
+    (void)w;
     __atomic_store_n(&cond_of(key)->state, 1, __ATOMIC_RELAXED);
+    return EBUSY;
 }
 
 static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
-    joined(q->key);
-    return w->inflight ? 0 : EBUSY; /* notified to retry: a spurious wake-up, because of a signal handler */
+    int r = joined(q->key, w);
+    return w->inflight ? 0 : r; /* notified to retry: a spurious wake-up, because of a signal handler */
 }
 
 static int release_mutex(struct sbt_waiter *w) {
