@@ -5,7 +5,7 @@
  *
  * `inside` is 1 while the owner is in a section, whichever way it has entered.
  *
- * | who     | owned | way in                                                                               |
+ * | thread  | owned | way in                                                                               |
  * |---------|-------|--------------------------------------------------------------------------------------|
  * | owner   | 1     | sets `inside`, light fence, sees `owned`                                             |
  * | owner   | 0     | takes back `inside`, and sets it again under `lock`, which it drops                  |
