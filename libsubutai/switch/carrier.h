@@ -3,8 +3,8 @@
 #ifndef SBT_SWITCH_CARRIER_H
 #define SBT_SWITCH_CARRIER_H
 
-#include "os/lock.h"
 #include "switch/fiber.h"
+#include "switch/own_lock.h"
 #include "switch/runq.h"
 
 #define SBT_CARRIERS_MAX 64 /* bits of the idle and searching words */
@@ -37,11 +37,11 @@ struct sbt_carrier {
     uint32_t held;                /* 1: of a server, which was found to make no progress; atomic, a hint */
     struct sbt_fiber *current;    /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
 
-    struct sbt_lock lock __attribute__((aligned(64))); /* of the run queue */
+    struct sbt_own_lock lock __attribute__((aligned(64))); /* of the run queue; the carrier is its owner */
     struct sbt_runq queue[SBT_RUNQS];
     uint32_t n;         /* length of both queues; atomic, read without the lock as a hint */
-    uint32_t preferred; /* woken fibers in a row that went before fibers that had yielded */
     uint32_t pops;      /* fibers that the carrier itself has taken; atomic: it shows progress */
+    uint32_t preferred; /* woken fibers in a row that went before fibers that had yielded; a line ends before it */
     uint32_t stolen;    /* times that another thread has taken fibers; atomic */
     uint32_t asleep;    /* 1: sleeps on this word, or is about to; atomic */
 } __attribute__((aligned(128)));

@@ -24,7 +24,9 @@
 #include "switch/tuning.h"
 
 /* ---- waking ---- */
-static bool unpark(struct sbt_fiber *f) {
+
+/* `deferred`: the caller has deferred the program's signal handlers. */
+static inline bool unpark(struct sbt_fiber *f, bool deferred) {
     bool asleep;
     if (sbt_token_give(f, &asleep)) {
         sbt_switch_enter();
@@ -32,7 +34,11 @@ static bool unpark(struct sbt_fiber *f) {
         struct sbt_carrier *x = self != NULL ? self->carrier : NULL;
         if (SBT_LIKELY(x != NULL && x->n_parked != 0 && sbt_switch_servers == 0)) { /* as below, in few instructions */
             x->n_parked--;
+            if (!deferred)
+                sbt_handlers_hold();
             sbt_runq_push_woken(x, f);
+            if (!deferred)
+                sbt_handlers_release();
         } else {
             sbt_carrier_unpark(f, f, 1);
         }
@@ -46,7 +52,7 @@ static bool unpark(struct sbt_fiber *f) {
  * to its home thread. The answer is true to a waker that relies on it: an awake fiber, the handler's own too, was not
  * asleep.
  */
-static bool unpark_in_handler(struct sbt_fiber *f) {
+static SBT_NOINLINE bool unpark_in_handler(struct sbt_fiber *f) {
     bool asleep;
     if (sbt_token_give(f, &asleep)) {
         sbt_runnable_add(1);
@@ -57,7 +63,12 @@ static bool unpark_in_handler(struct sbt_fiber *f) {
 
 bool sbt_fiber_unpark(uint32_t *word) {
     struct sbt_fiber *f = (struct sbt_fiber *)(void *)word;
-    return SBT_UNLIKELY(sbt_self.in_switch != 0) ? unpark_in_handler(f) : unpark(f);
+    return SBT_UNLIKELY(sbt_self.in_switch != 0) ? unpark_in_handler(f) : unpark(f, false);
+}
+
+bool sbt_fiber_unpark_deferred(uint32_t *word) {
+    struct sbt_fiber *f = (struct sbt_fiber *)(void *)word;
+    return SBT_UNLIKELY(sbt_self.in_switch != 0) ? unpark_in_handler(f) : unpark(f, true);
 }
 
 void sbt_wake_list_begin(struct sbt_wake_list *list) {
@@ -102,7 +113,7 @@ void sbt_switch_deliver(void) {
         return;
     uint32_t n = __atomic_load_n(&s->pool_used, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < n; i++)
-        unpark(sbt_pool_nth(i));
+        unpark(sbt_pool_nth(i), false);
 }
 
 /* ---- where a fiber waits ---- */

@@ -63,9 +63,18 @@ static void begin(struct sbt_pays *p, enum sbt_pays_phase phase, const struct sb
 /* The first window is of the present way: it needs no time to settle. */
 static void begin_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     p->holds = p->switches;
+    p->hurries = p->is_patient = false;
     p->n_windows = 0;
     p->sum[0] = p->sum[1] = (struct sbt_pays_sum){0, 0, 0};
     begin(p, SBT_PAYS_WINDOW, seen);
+}
+
+/* Two windows that were cut short have shown nothing. */
+static void begin_again(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    begin_trial(p, seen);
+    p->holds = p->switches = false;
+    p->is_patient = true;
+    begin(p, SBT_PAYS_SETTLE, seen);
 }
 
 static void end_trial(struct sbt_pays *p, const struct sbt_pays_seen *seen, bool pays) {
@@ -122,6 +131,10 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     p->n_windows++;
     if (p->n_windows % 2 == 0) {
         uint64_t pays = hundredths(p, seen->lacks != 0);
+        if (p->hurries && (pays == UNKNOWN || pays < 100 * FACTOR || is_by_chance(p, seen))) {
+            begin_again(p, seen);
+            return;
+        }
         bool is_unclear = pays == UNKNOWN ? seen->lacks != 0 : pays >= CLEARLY_LESS && pays < CLEARLY_MORE;
         if (!is_unclear || p->n_windows == WINDOWS) {
             end_trial(p, seen, is_gain(p, seen, pays));
@@ -132,10 +145,30 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     begin(p, SBT_PAYS_SETTLE, seen);
 }
 
-static bool is_full(const struct sbt_pays *p, const struct sbt_pays_seen *seen) {
-    uint64_t ns = seen->now_ns - p->since_ns;
-    return ns >= (seen->lacks != 0 ? WINDOW_LACKING_NS : WINDOW_MOST_NS) ||
-           (ns >= WINDOW_NS && seen->progress - p->progress >= PROGRESS_ENOUGH);
+/*
+ * Is this window of waiting adaptively cut short? The first one is, at little progress, and what follows must show
+ * that switching gets a multiple done. A later one is if a window of switching before it shows that already.
+ */
+static bool is_cut(const struct sbt_pays *p, uint64_t ns, uint64_t progress) {
+    const struct sbt_pays_sum *switched = &p->sum[1];
+    if (p->switches || p->is_patient || progress < PROGRESS_FEW)
+        return false;
+    return p->n_windows == 0 ||
+           (p->holds && switched->progress >= PROGRESS_ENOUGH &&
+            FACTOR * (double)progress / (double)ns < (double)switched->progress / (double)switched->ns);
+}
+
+static bool is_full(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
+    uint64_t ns = seen->now_ns - p->since_ns, progress = seen->progress - p->progress;
+    if (ns >= (seen->lacks != 0 ? WINDOW_LACKING_NS : WINDOW_MOST_NS))
+        return true;
+    if (ns < WINDOW_NS)
+        return false;
+    if (progress >= PROGRESS_ENOUGH || p->hurries)
+        return true;
+    bool cut = seen->lacks == 0 && is_cut(p, ns, progress);
+    p->hurries = cut && p->n_windows == 0;
+    return cut;
 }
 
 /* Are there few switches? Then threads compute, and are better off where the kernel runs them. */

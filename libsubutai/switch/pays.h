@@ -13,6 +13,9 @@
  *    and after three of each. Switching begins if the program then gets more done by a clear margin. Each of few
  *    threads has a CPU to itself, once the kernel has found one for it; after a window of switching that takes longer
  *    than a window. So the margin is wide for a program that is not crowded.
+ *  - Where little gets done at home, a window there would last long, and switching may be ten times as fast. So its
+ *    windows are cut short at first. If switching then gets a multiple done that is the answer. Otherwise the trial
+ *    begins once more, with whole windows.
  *  - While the threads are switched there is a trial now and then, less and less often; and switching ends when few
  *    threads are switched to, or when the monitor finds that sleeps in the kernel cost more than switches save.
  *  - Beside programs that compute, a program gets little done in a trial, either way. Fewer operations are enough
@@ -42,6 +45,8 @@ struct sbt_pays {
     enum sbt_pays_phase phase;
     bool switches;              /* how threads wait now: by switching? */
     bool holds;                 /* the answer before this trial: did switching pay? */
+    bool hurries;               /* the first window of this trial was cut short, and so is the second */
+    bool is_patient;            /* this trial has hurried, to no clear answer: its windows are whole */
     uint32_t n_windows;         /* of this trial, so far */
     uint64_t since_ns;          /* when the phase began */
     uint64_t progress;          /* at its beginning */

@@ -149,36 +149,63 @@ static struct sbt_carrier *choose_carrier(struct sbt_switch_state *s, bool by_ho
     return &s->carrier[i];
 }
 
-/* Handlers are deferred by the caller. */
-static void prepend(struct sbt_carrier *x, struct sbt_fiber *f) {
+/* The caller has the run queue's lock. */
+static void put_first(struct sbt_carrier *x, struct sbt_fiber *f) {
     struct sbt_runq *q = &x->queue[SBT_WOKEN];
-    sbt_lock_take(&x->lock);
     f->next = q->head;
     q->head = f;
     if (q->tail == NULL)
         q->tail = f;
     __atomic_store_n(&x->n, x->n + 1, __ATOMIC_RELAXED);
-    sbt_lock_drop(&x->lock);
 }
 
-/* Handlers are deferred by the caller, or blocked because the caller is a parked home thread. */
-static inline void append_to(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
-                             enum sbt_runq_of which) {
+/* The caller has the run queue's lock, and `last` is the end of the list. */
+static inline void put_last(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
+                            enum sbt_runq_of which) {
     struct sbt_runq *q = &x->queue[which];
-    last->next = NULL;
-    sbt_lock_take(&x->lock);
     if (q->tail != NULL)
         q->tail->next = first;
     else
         q->head = first;
     q->tail = last;
     __atomic_store_n(&x->n, x->n + n, __ATOMIC_RELAXED);
-    sbt_lock_drop(&x->lock);
 }
 
-static SBT_NOINLINE void append(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
-                                enum sbt_runq_of which) {
-    append_to(x, first, last, n, which);
+/* x runs the caller. Handlers are deferred by the caller. */
+static inline void append_here(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
+                               enum sbt_runq_of which) {
+    last->next = NULL;
+    sbt_own_lock_enter(&x->lock);
+    put_last(x, first, last, n, which);
+    sbt_own_lock_leave(&x->lock);
+}
+
+static void prepend_here(struct sbt_carrier *x, struct sbt_fiber *f) {
+    sbt_own_lock_enter(&x->lock);
+    put_first(x, f);
+    sbt_own_lock_leave(&x->lock);
+}
+
+/*
+ * By any thread; `is_here`: x runs it. Handlers are deferred by the caller, or blocked because the caller is a parked
+ * home thread.
+ */
+static SBT_NOINLINE void append(struct sbt_carrier *x, bool is_here, struct sbt_fiber *first, struct sbt_fiber *last,
+                                uint32_t n, enum sbt_runq_of which) {
+    if (SBT_LIKELY(is_here)) {
+        append_here(x, first, last, n, which);
+        return;
+    }
+    last->next = NULL;
+    sbt_own_lock_visit(&x->lock);
+    put_last(x, first, last, n, which);
+    sbt_own_lock_depart(&x->lock);
+}
+
+static void prepend(struct sbt_carrier *x, struct sbt_fiber *f) {
+    sbt_own_lock_visit(&x->lock);
+    put_first(x, f);
+    sbt_own_lock_depart(&x->lock);
 }
 
 static void send_home(struct sbt_fiber *first, uint32_t n) {
@@ -220,7 +247,7 @@ static void push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt_f
         x = choose_carrier(s, by_home_thread);
     if (SBT_UNLIKELY(x == NULL))
         return;
-    append(x, first, last, n, which);
+    append(x, self != NULL, first, last, n, which);
     tell(s, x, self);
 }
 
@@ -232,15 +259,13 @@ void sbt_runq_push(struct sbt_carrier *self, struct sbt_fiber *first, struct sbt
 }
 
 void sbt_runq_push_woken(struct sbt_carrier *x, struct sbt_fiber *f) {
-    sbt_handlers_hold();
-    append_to(x, f, f, 1, SBT_WOKEN);
+    append_here(x, f, f, 1, SBT_WOKEN);
     tell(SBT_SWITCH, x, x);
-    sbt_handlers_release();
 }
 
 void sbt_runq_push_first(struct sbt_carrier *self, struct sbt_fiber *f) {
     sbt_handlers_hold();
-    prepend(self, f);
+    prepend_here(self, f);
     tell(SBT_SWITCH, self, self);
     sbt_handlers_release();
 }
@@ -267,7 +292,7 @@ static void serve(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of w
     if (first)
         prepend(x, f);
     else
-        append(x, f, f, 1, which);
+        append(x, false, f, f, 1, which);
     if (__atomic_load_n(&s->pushes, __ATOMIC_RELAXED) == 0)
         __atomic_store_n(&s->pushes, 1, __ATOMIC_RELAXED);
     sbt_fence_light();
@@ -329,11 +354,13 @@ enum sbt_runq_of sbt_runq_prefer(struct sbt_carrier *x) {
 }
 
 struct sbt_fiber *sbt_runq_take(struct sbt_carrier *x) {
-    sbt_switch_lock(&x->lock);
+    sbt_handlers_hold();
+    sbt_own_lock_visit(&x->lock);
     struct sbt_fiber *f = sbt_runq_take_first(x);
     if (f != NULL)
         __atomic_fetch_add(&x->stolen, 1, __ATOMIC_RELAXED);
-    sbt_switch_unlock(&x->lock);
+    sbt_own_lock_depart(&x->lock);
+    sbt_handlers_release();
     return f;
 }
 
@@ -367,12 +394,12 @@ bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
     struct sbt_switch_state *s = SBT_SWITCH;
     struct loot loot;
     sbt_handlers_hold(); /* handlers are deferred because no thread runs a fiber that is in neither queue */
-    sbt_lock_take(&from->lock);
+    sbt_own_lock_visit(&from->lock);
     uint32_t all = take_half(from, &loot);
-    sbt_lock_drop(&from->lock);
+    sbt_own_lock_depart(&from->lock);
     for (int k = 0; k < SBT_RUNQS; k++)
         if (loot.n[k] > 0)
-            append(x, loot.first[k], loot.last[k], loot.n[k], (enum sbt_runq_of)k);
+            append(x, true, loot.first[k], loot.last[k], loot.n[k], (enum sbt_runq_of)k);
     sbt_handlers_release();
     /* If there is enough for a third carrier, this one, which is awake, passes the wake-up on. */
     if (all > 1 && (__atomic_load_n(&s->searching, __ATOMIC_RELAXED) & ~((uint64_t)1 << (x - s->carrier))) == 0)
@@ -383,4 +410,16 @@ bool sbt_runq_steal(struct sbt_carrier *x, struct sbt_carrier *from) {
 void sbt_runq_give_away(struct sbt_carrier *x) {
     for (struct sbt_fiber *f; (f = sbt_runq_take(x)) != NULL;)
         sbt_runq_push(NULL, f, f, 1, SBT_WOKEN);
+}
+
+/* From now on carriers take their run queues' locks. */
+void sbt_switch_before_filter(void) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    sbt_own_lock_forbid();
+    for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++) {
+        sbt_handlers_hold();
+        sbt_own_lock_visit(&s->carrier[i].lock);
+        sbt_own_lock_depart(&s->carrier[i].lock);
+        sbt_handlers_release();
+    }
 }

@@ -33,7 +33,10 @@ void sbt_runq_serve(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_runq_of
 /* The same for a parked home thread and its own fiber. Its thread-local variables are the fiber's already. */
 void sbt_runq_push_from_home(struct sbt_fiber *f, enum sbt_runq_of which);
 
-/* The same of one fiber that has been woken, where x runs the caller and is no server: in few instructions. */
+/*
+ * The same of one fiber that has been woken, where x runs the caller and is no server: in few instructions. The caller
+ * has deferred the program's signal handlers.
+ */
 void sbt_runq_push_woken(struct sbt_carrier *x, struct sbt_fiber *f);
 
 /* The same, before all that are queued. */

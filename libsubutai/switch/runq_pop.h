@@ -27,11 +27,13 @@ static inline struct sbt_fiber *sbt_runq_take_first(struct sbt_carrier *x) {
 static inline struct sbt_fiber *sbt_runq_pop(struct sbt_carrier *x) {
     if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
         return NULL;
-    sbt_switch_lock(&x->lock);
+    sbt_handlers_hold();
+    sbt_own_lock_enter(&x->lock);
     struct sbt_fiber *f = sbt_runq_take_first(x);
     if (SBT_LIKELY(f != NULL))
         __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
-    sbt_switch_unlock(&x->lock);
+    sbt_own_lock_leave(&x->lock);
+    sbt_handlers_release();
     return f;
 }
 

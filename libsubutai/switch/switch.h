@@ -153,6 +153,9 @@ void sbt_switch_refuse(const char *what, const char *why);
  */
 void sbt_switch_filters(bool of_all);
 
+/* Before that, and before heavy fences are forbidden (os/fence.h). May block for the locks of run queues. */
+void sbt_switch_before_filter(void);
+
 /* ---- pinned threads ---- */
 
 /* Why a thread is to have no fiber, or why its fiber may not leave the home thread any more. Bits. */
@@ -325,6 +328,9 @@ bool sbt_fiber_is_parked(const uint32_t *word);
 
 /* Wake the fiber of that word. False: it was awake, as for sbt_waiter_wake. */
 bool sbt_fiber_unpark(uint32_t *word);
+
+/* The same. The caller has deferred the program's signal handlers. */
+bool sbt_fiber_unpark_deferred(uint32_t *word);
 
 /*
  * A wake list wakes several fibers in one go: the caller owns them and has not made them runnable yet. From begin to

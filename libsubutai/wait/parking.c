@@ -75,11 +75,13 @@ static bool is_granted(const struct sbt_waiter *w) {
     return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_GRANTED;
 }
 
-static SBT_NOINLINE int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *deadline) {
+/* `ended`: EINTR, a sleep has ended so already; 0: it sleeps, unless it has been notified. */
+static SBT_NOINLINE int wait_until_over(struct sbt_waiter *w, const struct sbt_deadline *deadline, int ended) {
     struct sbt_lot_queue q;
     int r = EBUSY;
     while (r == EBUSY) {
-        int waited = wait_for_notice(w, deadline, w->parked_as->cancelable);
+        int waited = ended != 0 ? ended : wait_for_notice(w, deadline, w->parked_as->cancelable);
+        ended = 0;
         if (is_granted(w))
             return 0;
         if (waited == 0 && w->role->retry != NULL && w->role->retry(w)) /* which is not moved while it is inflight */
@@ -121,10 +123,14 @@ static inline int queue(const void *key, struct sbt_waiter *w) {
     sbt_lot_append(b, w, key);
     if (w->role->joined == NULL || SBT_UNLIKELY(w->interrupted))
         return look_first(key, w);
-    w->role->joined(key);
+    int r = w->role->joined(key, w);
+    if (SBT_UNLIKELY(r != EBUSY)) {
+        sbt_lot_take_out(b, w);
+        w->result = r;
+    }
     w->again = true;
     sbt_lot_unlock(b);
-    return EBUSY;
+    return r;
 }
 
 static inline int queue_and_wait(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
@@ -138,11 +144,11 @@ static inline int queue_and_wait(const void *key, struct sbt_waiter *w, const st
     if (w->active == NULL && w->wake_word != NULL && deadline == NULL) {
         __atomic_store_n(&w->held_up, false, __ATOMIC_RELAXED);
         if (__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == SBT_WAITER_WAITING)
-            sbt_park_fiber(NULL, w->parked_as->cancelable);
+            r = sbt_park_fiber(NULL, w->parked_as->cancelable);
         if (SBT_LIKELY(is_granted(w)))
             return 0;
     }
-    return wait_until_over(w, deadline);
+    return wait_until_over(w, deadline, r == EINTR && w->parked_as->looks_after_handler ? EINTR : 0);
 }
 
 static void abandon(void *waiter);
@@ -151,7 +157,7 @@ static void abandon(void *waiter);
 static inline int wait_guarded(const void *key, struct sbt_waiter *w, const struct sbt_deadline *deadline) {
     int r;
     pthread_cleanup_push(abandon, w);
-    r = key != NULL ? queue_and_wait(key, w, deadline) : wait_until_over(w, deadline);
+    r = key != NULL ? queue_and_wait(key, w, deadline) : wait_until_over(w, deadline, 0);
     pthread_cleanup_pop(0);
     sbt_lot_not_relied_on();
     return r;

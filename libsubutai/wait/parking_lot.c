@@ -231,7 +231,7 @@ void sbt_lot_unpark_first(const void *key, sbt_lot_decide *decide, void *argumen
     sbt_lock_drop(&q.bucket->lock);
     sbt_lot_leave_early();
     if (SBT_LIKELY(is_fiber))
-        sbt_fiber_unpark(word);
+        sbt_fiber_unpark_deferred(word);
     else
         sbt_waiter_wake(word);
     sbt_handlers_release();

@@ -127,10 +127,10 @@ struct sbt_lot_role {
      */
     int (*validate)(struct sbt_lot_queue *queue, struct sbt_waiter *w);
     /*
-     * Bucket locked. A waiter has just come, and has to wait in any case: asked in place of `validate` then, with the
-     * key. NULL: there is no such case.
+     * Bucket locked. A waiter has just come: asked in place of `validate` then, with the key. EBUSY: it waits. Any
+     * other value is the result of the wait, and no successor is asked for. NULL: `validate` is asked.
      */
-    void (*joined)(const void *key);
+    int (*joined)(const void *key, struct sbt_waiter *w);
     /*
      * Bucket locked, after `validate`: the waiter has left the queue with that result, or, with `passes_on`, it waits
      * (EBUSY). Wakers do not rely on it any more. Returns the waiter to notify now; if that one does not sleep, `after`

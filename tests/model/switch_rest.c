@@ -60,6 +60,8 @@ uint32_t sbt_sites_n_threads(void) {
     return 0;
 }
 
+bool sbt_fence_asymmetric = true;
+
 void sbt_cpus_look(void) {}
 
 bool sbt_fence_is_forbidden(void) {

@@ -67,6 +67,37 @@ TEST(a_clear_gain_is_taken_after_a_pair_of_windows) {
     ck_assert(is_switched());
 }
 
+/* 96 operations take 20 ms at home, and 500 would take longer than a window lasts. */
+TEST(a_gain_by_a_multiple_cuts_windows_short) {
+    program(5, 100);
+    go_on(32 * MS);
+    ck_assert(is_switched());
+    ck_assert_uint_ge(switched_ns, 7 * MS);
+}
+
+/* So it is when switching goes on: the window at home ends with 96 operations. */
+TEST(a_multiple_cuts_later_windows_short) {
+    program(5, 100);
+    go_on(2 * SECOND);
+    ck_assert(is_switched());
+    ck_assert_uint_ge(switched_ns, 2 * SECOND - 4 * 24 * MS); /* three trials, and the beginning */
+}
+
+/* Anything less begins the trial anew, with whole windows: the program of 24 operations in a millisecond. */
+TEST(a_small_gain_is_not_taken_in_a_hurry) {
+    program(24, 48);
+    go_on(16 * MS);
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    go_on(24 * MS + 24 * MS);
+    ck_assert(is_switched());
+    program(24, 12);
+    go_on(16 * MS);
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    go_on(24 * MS + 52 * MS);
+    ck_assert(is_at_rest());
+    ck_assert_uint_le(switched_ns, 10 * MS + 52 * MS);
+}
+
 TEST(a_small_gain_takes_three_pairs) {
     program(100, 120);
     go_on(30 * MS);

@@ -175,6 +175,7 @@ static bool keeps_affinity(size_t size, const void *cpus) {
  */
 static void filters_system_calls(bool of_all) {
     sbt_init();
+    sbt_switch_before_filter();
     sbt_fence_forbid();
     sbt_cpus_forbid();
     sbt_switch_filters(of_all);

@@ -106,25 +106,34 @@ static bool sleeps_on(const struct wait *wait) {
 }
 
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */
-static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
-    struct run *run = argument;
-    struct wait *wait = wait_of(w);
+static inline void choose(struct sbt_lot_queue *q, struct wait *wait, struct run *run) {
     struct sbt_cond *cx = cond_of(q->key);
-    bool moves = wait->released->moves && sleeps_on(wait);
-    if (run->left == 0)
-        return SBT_LOT_STOP;
-    if (moves && wait->m != run->mutex) { /* once more, with that bucket */
-        run->mutex = wait->m;
-        return SBT_LOT_STOP;
-    }
     run->left--;
     wait->alone = !run->all;
     learn(cx, wait);
-    if (sbt_lot_first(q) == w && sbt_lot_next(q, w) == NULL)
+    if (sbt_lot_first(q) == &wait->w && sbt_lot_next(q, &wait->w) == NULL)
         __atomic_store_n(&cx->state, 0, __ATOMIC_RELAXED);
-    if (moves)
-        w->role = &direct_mutex_waits;
-    return moves ? SBT_LOT_MOVE : SBT_LOT_GRANT;
+}
+
+static SBT_NOINLINE enum sbt_lot_verdict decide_to_move(struct sbt_lot_queue *q, struct wait *wait, struct run *run) {
+    if (wait->m != run->mutex) { /* once more, with that bucket */
+        run->mutex = wait->m;
+        return SBT_LOT_STOP;
+    }
+    choose(q, wait, run);
+    wait->w.role = &direct_mutex_waits;
+    return SBT_LOT_MOVE;
+}
+
+static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w, void *argument) {
+    struct run *run = argument;
+    struct wait *wait = wait_of(w);
+    if (run->left == 0)
+        return SBT_LOT_STOP;
+    if (wait->released->moves && sleeps_on(wait))
+        return decide_to_move(q, wait, run);
+    choose(q, wait, run);
+    return SBT_LOT_GRANT;
 }
 
 /* With waiters that move to a mutex: then the bucket of that is locked too. */
@@ -170,13 +179,15 @@ int direct_cond_destroy(pthread_cond_t *c) {
 
 /* ---- waits ---- */
 
-static void joined(const void *key) {
+static int joined(const void *key, struct sbt_waiter *w) {
+    (void)w;
     __atomic_store_n(&cond_of(key)->state, 1, __ATOMIC_RELAXED);
+    return EBUSY;
 }
 
 static int validate(struct sbt_lot_queue *q, struct sbt_waiter *w) {
-    joined(q->key);
-    return w->inflight ? 0 : EBUSY; /* notified to retry: a spurious wake-up, because of a signal handler */
+    int r = joined(q->key, w);
+    return w->inflight ? 0 : r; /* notified to retry: a spurious wake-up, because of a signal handler */
 }
 
 static int release_mutex(struct sbt_waiter *w) {
@@ -273,7 +284,8 @@ int direct_cond_wait_by(pthread_cond_t *c, pthread_mutex_t *m, const struct dire
     direct_self.signalled_after = wait.w.active != NULL ? wait.active.switches : 0;
     if (SBT_UNLIKELY(sbt_switch_servers != 0)) /* it may have taken a free mutex on the server of another section */
         direct_delegate_leave_server();
-    pthread_setcanceltype(type, NULL);
+    if (SBT_UNLIKELY(type != PTHREAD_CANCEL_DEFERRED))
+        pthread_setcanceltype(type, NULL);
     return r;
 }
 

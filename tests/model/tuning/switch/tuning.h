@@ -23,6 +23,10 @@
 #define VAIN_MANY 1
 #undef POPS_PER_COUNT
 #define POPS_PER_COUNT 2
+#undef OWN_AFTER
+#define OWN_AFTER 0
+#undef OWN_LOOKS
+#define OWN_LOOKS 0
 #undef BATCH_MOST
 #define BATCH_MOST 1
 #undef QUIET_TICKS
