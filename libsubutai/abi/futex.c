@@ -260,8 +260,9 @@ static long wake(uint32_t *word, int flag, uint32_t val, uint32_t bits) {
 #define EMPTY_WAKES_NOTED 8
 static _Thread_local uint32_t n_empty_wakes __attribute__((tls_model("initial-exec")));
 
+/* A stub of libgomp's names no caller (abi_futex). */
 static void note_empty_wake(const void *caller) {
-    if (SBT_LIKELY(++n_empty_wakes % EMPTY_WAKES_NOTED != 0) || !sbt_sites_have(caller))
+    if (SBT_LIKELY(++n_empty_wakes % EMPTY_WAKES_NOTED != 0) || (caller != NULL && !sbt_sites_have(caller)))
         return;
     sbt_cpus_look();
     sbt_switch_note_wait();

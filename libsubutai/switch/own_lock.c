@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "switch/own_lock.h"
 
+#include "core/thread.h"
 #include "switch/tuning.h"
 
 static bool forbidden; /* atomic; relaxed: owners read it under their locks, which are visited after it was written */
@@ -14,6 +15,11 @@ static uint32_t now_us(void) {
     return (uint32_t)(sbt_now_ns() / 1000);
 }
 
+static bool is_rested(const struct sbt_own_lock *l) {
+    const uint32_t rest_us = OWN_REST_US;
+    return now_us() - l->shared_us >= rest_us;
+}
+
 /*
  * Under the lock. The owner has entered so often without a visit that it owns the lock. Not without membarrier: then a
  * light fence costs as much as the lock.
@@ -21,6 +27,8 @@ static uint32_t now_us(void) {
 static void own(struct sbt_own_lock *l) {
     if (l->left != 0) {
         l->left--;
+    } else if (!is_rested(l)) {
+        l->left = OWN_AFTER; /* before the clock is read again */
     } else if (sbt_fence_asymmetric && !__atomic_load_n(&forbidden, __ATOMIC_RELAXED)) {
         l->owned_us = now_us();
         __atomic_store_n(&l->owned, 1, __ATOMIC_RELAXED);
@@ -38,7 +46,8 @@ SBT_NOINLINE void sbt_own_lock_enter_shared(struct sbt_own_lock *l) {
 
 /* Under the lock. */
 static void share(struct sbt_own_lock *l) {
-    bool soon = now_us() - l->owned_us < OWN_SOON_US;
+    l->shared_us = now_us();
+    bool soon = l->shared_us - l->owned_us < OWN_SOON_US;
     uint16_t more = l->most < OWN_AFTER_MOST ? (uint16_t)(l->most * 2) : l->most;
     __atomic_store_n(&l->owned, 0, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(!sbt_fence_heavy())) {

@@ -16,6 +16,8 @@
  *  - While it is 1: the owner sets `inside` and looks at `owned`, a visitor clears `owned` and looks at `inside`. The
  *    fences make one of them see the other.
  *  - The owner sets `owned` after so many entries under `lock`. Visits that soon follow each other make those more.
+ *    And it does so only when the last visit is long ago, for each CPU: a heavy fence interrupts all CPUs on which the
+ *    process runs, and each CPU has a run queue. So the process makes no more than a thousand in a second for this.
  *  - Heavy fences may be refused later on. Before a program filters system calls, sbt_own_lock_forbid, and a visit to
  *    each lock, make all locks shared for good. If the kernel refuses one unexpectedly, the visitor waits for a
  *    millisecond, in which the owner's write comes out of its processor. From then on no lock is owned either.
@@ -30,11 +32,12 @@
 
 struct sbt_own_lock {
     struct sbt_lock lock;
-    uint32_t inside;   /* atomic, the owner's */
-    uint32_t owned;    /* atomic; under the lock */
-    uint16_t left;     /* entries of the owner under the lock before it owns it again; under the lock */
-    uint16_t most;     /* what that begins with; under the lock */
-    uint32_t owned_us; /* since when it was owned, in microseconds: it wraps; under the lock */
+    uint32_t inside;    /* atomic, the owner's */
+    uint32_t owned;     /* atomic; under the lock */
+    uint16_t left;      /* entries of the owner under the lock before it owns it again; under the lock */
+    uint16_t most;      /* what that begins with; under the lock */
+    uint32_t owned_us;  /* since when it was owned, in microseconds: it wraps; under the lock */
+    uint32_t shared_us; /* and since when it is not */
 };
 
 /* Heavy fences are about to be forbidden: no lock is owned any more once it has been visited. */

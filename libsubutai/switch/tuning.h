@@ -33,8 +33,9 @@
 #define OWN_AFTER 64         /* entries of the carrier under the lock before it owns it, the first time; */
 #define OWN_AFTER_MOST 16384 /* twice as many each time that a visitor came soon, and at most so many */
 #define OWN_SOON_US 1000     /* a visitor came soon if the lock was owned for less than this */
-#define OWN_LOOKS 200        /* of a visitor, before it sleeps between them: the carrier was preempted in a section; */
-#define OWN_GAP_NS 50000     /* and for so long */
+#define OWN_REST_US (1000 * sbt_usable_cpus()) /* from a visit until it is owned again, at least */
+#define OWN_LOOKS 200    /* of a visitor, before it sleeps between them: the carrier was preempted in a section; */
+#define OWN_GAP_NS 50000 /* and for so long */
 
 /* A fiber waits in the kernel on its home thread, where the kernel can move it to an idle core. */
 #define SPREAD_WAITS 64         /* waits there of a fiber that has shared a core again and again */
