@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "switch/own_lock.h"
 
+#include "core/thread.h"
 #include "switch/tuning.h"
 
 static bool forbidden; /* atomic; relaxed: owners read it under their locks, which are visited after it was written */
@@ -43,7 +44,8 @@ static void share(struct sbt_own_lock *l) {
     __atomic_store_n(&l->owned, 0, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(!sbt_fence_heavy())) {
         sbt_own_lock_forbid();
-        sbt_pause_ns(SBT_UNFENCED_SLEEP_NS);
+        while (!sbt_futex_pause_ns(SBT_UNFENCED_SLEEP_NS)) /* the whole of it: the exclusion depends on it */
+            ;
     }
     l->most = soon && l->most != 0 ? more : OWN_AFTER;
     l->left = l->most;
@@ -51,7 +53,8 @@ static void share(struct sbt_own_lock *l) {
 
 /*
  * The owner may have been preempted in its section, and need the very core that this thread has: so the visitor sleeps
- * if that lasts. No thread would wake it, which spares the owner a look.
+ * if that lasts. No thread would wake it, which spares the owner a look. It may be a thread of the program with a
+ * filter of system calls: so it makes no call but futex.
  */
 SBT_NOINLINE void sbt_own_lock_visit(struct sbt_own_lock *l) {
     sbt_lock_take(&l->lock);
@@ -62,5 +65,5 @@ SBT_NOINLINE void sbt_own_lock_visit(struct sbt_own_lock *l) {
         if (looks < OWN_LOOKS)
             sbt_cpu_relax();
         else
-            sbt_pause_ns(OWN_GAP_NS);
+            sbt_futex_pause_ns(OWN_GAP_NS);
 }

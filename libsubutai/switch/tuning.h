@@ -29,12 +29,15 @@
 #define PARKED_MOST 16 /* parked fibers of a carrier before it takes them off the count, */
 #define PARKED_FEW 2   /* and with an empty run queue, when the running fiber may run for long */
 
-/* The lock of a run queue is its carrier's own: a heavy fence for each visit against a locked operation a switch. */
+/*
+ * The lock of a run queue is its carrier's own: a heavy fence for each visit against a locked operation a switch. The
+ * fence interrupts all CPUs that run threads of the process.
+ */
 #define OWN_AFTER 64         /* entries of the carrier under the lock before it owns it, the first time; */
 #define OWN_AFTER_MOST 16384 /* twice as many each time that a visitor came soon, and at most so many */
-#define OWN_SOON_US 1000     /* a visitor came soon if the lock was owned for less than this */
-#define OWN_LOOKS 200        /* of a visitor, before it sleeps between them: the carrier was preempted in a section; */
-#define OWN_GAP_NS 50000     /* and for so long */
+#define OWN_SOON_US (500 * sbt_usable_cpus()) /* a visitor came soon if the lock was owned for less than this */
+#define OWN_LOOKS 200    /* of a visitor, before it sleeps between them: the carrier was preempted in a section; */
+#define OWN_GAP_NS 50000 /* and for so long */
 
 /* A fiber waits in the kernel on its home thread, where the kernel can move it to an idle core. */
 #define SPREAD_WAITS 64         /* waits there of a fiber that has shared a core again and again */
