@@ -39,7 +39,7 @@ SBT_NOINLINE void sbt_own_lock_enter_shared(struct sbt_own_lock *l) {
 
 /* Under the lock. */
 static void share(struct sbt_own_lock *l) {
-    bool soon = now_us() - l->owned_us < OWN_SOON_US;
+    bool soon = now_us() - l->owned_us < OWN_SOON_IN_ALL_US;
     uint16_t more = l->most < OWN_AFTER_MOST ? (uint16_t)(l->most * 2) : l->most;
     __atomic_store_n(&l->owned, 0, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(!sbt_fence_heavy())) {
