@@ -5,8 +5,8 @@
  *  2. If it has fewer CPUs than the process, either this thread is limited, as in programs that bind each thread to a
  *     CPU, or all are. A whole look, one in WHOLE_EVERY, finds out: it reads the affinities of all threads.
  *  3. A whole look also reads the quota; if no group of the process has a file with one, only the first look does.
- *  4. If there are threads of a library that spins before it sleeps (core/sites.h), each look reads whether others want
- *     the CPUs (core/beside.h).
+ *  4. If there are threads of a library that spins before it sleeps (core/sites.h), each look finds out whether others
+ *     want the CPUs (core/beside.h). It reads a file if they may.
  *
  * Files are opened for some microseconds in a thread of the program, as the C library itself does to count the
  * processors. Therefore they are read seldom.
@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -110,11 +111,23 @@ static void look_at_quota(void) {
     state.quota = quota;
 }
 
+/* Nothing is known where the kernel does not say. */
+static void read_usage(struct sbt_beside_seen *seen) {
+    struct rusage usage;
+    if (sbt_syscall3(SYS_getrusage, RUSAGE_SELF, &usage, 0) != 0)
+        return;
+    seen->used_ns = 1000 * (1000000 * (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec));
+    seen->n_preempted = (uint64_t)usage.ru_nivcsw;
+}
+
 static void look_at_machine(void) {
     struct sbt_beside_seen seen = {.n_spin = sbt_sites_n_threads(), .n_cpus = sbt_usable_cpus()};
     if (seen.n_spin > 0) {
         seen.now_ns = read_ns(CLOCK_MONOTONIC);
-        seen.used_ns = read_ns(CLOCK_PROCESS_CPUTIME_ID);
+        read_usage(&seen);
+    }
+    if (sbt_beside_asks(&state.beside, &seen)) {
         seen.n_runnable = sbt_proc_n_runnable();
         seen.n_cpus_most = sbt_cpus_most();
     }
@@ -171,4 +184,5 @@ void sbt_cpus_forbid(void) {
 
 void sbt_cpus_fork_child(void) {
     state.looking = 0;
+    state.beside = (struct sbt_beside){.answer = false}; /* the child has none of those threads */
 }

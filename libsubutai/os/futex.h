@@ -3,8 +3,10 @@
 #ifndef SBT_OS_FUTEX_H
 #define SBT_OS_FUTEX_H
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
@@ -47,6 +49,16 @@ static inline long sbt_futex_wake(uint32_t *word, int n) {
 static inline void sbt_pause_ns(long ns) {
     struct timespec t = {ns / 1000000000, ns % 1000000000};
     sbt_syscall3(SYS_nanosleep, &t, NULL, 0);
+}
+
+/*
+ * The same by a futex call, as which each wait may sleep: a filter of system calls that a thread has set for itself
+ * lets it pass. False: a signal has ended it earlier.
+ */
+static inline bool sbt_futex_pause_ns(long ns) {
+    const uint32_t word = 0;
+    struct timespec t = {ns / 1000000000, ns % 1000000000};
+    return sbt_syscall6(SYS_futex, (long)&word, FUTEX_WAIT_PRIVATE, 0, (long)&t, 0, 0) != -EINTR;
 }
 
 static inline void sbt_yield(void) {

@@ -47,12 +47,13 @@ SBT_NOINLINE void sbt_own_lock_enter_shared(struct sbt_own_lock *l) {
 /* Under the lock. */
 static void share(struct sbt_own_lock *l) {
     l->shared_us = now_us();
-    bool soon = l->shared_us - l->owned_us < OWN_SOON_US;
+    bool soon = l->shared_us - l->owned_us < OWN_SOON_IN_ALL_US;
     uint16_t more = l->most < OWN_AFTER_MOST ? (uint16_t)(l->most * 2) : l->most;
     __atomic_store_n(&l->owned, 0, __ATOMIC_RELAXED);
     if (SBT_UNLIKELY(!sbt_fence_heavy())) {
         sbt_own_lock_forbid();
-        sbt_pause_ns(SBT_UNFENCED_SLEEP_NS);
+        while (!sbt_futex_pause_ns(SBT_UNFENCED_SLEEP_NS)) /* the whole of it: the exclusion depends on it */
+            ;
     }
     l->most = soon && l->most != 0 ? more : OWN_AFTER;
     l->left = l->most;
@@ -60,7 +61,8 @@ static void share(struct sbt_own_lock *l) {
 
 /*
  * The owner may have been preempted in its section, and need the very core that this thread has: so the visitor sleeps
- * if that lasts. No thread would wake it, which spares the owner a look.
+ * if that lasts. No thread would wake it, which spares the owner a look. It may be a thread of the program with a
+ * filter of system calls: so it makes no call but futex.
  */
 SBT_NOINLINE void sbt_own_lock_visit(struct sbt_own_lock *l) {
     sbt_lock_take(&l->lock);
@@ -71,5 +73,5 @@ SBT_NOINLINE void sbt_own_lock_visit(struct sbt_own_lock *l) {
         if (looks < OWN_LOOKS)
             sbt_cpu_relax();
         else
-            sbt_pause_ns(OWN_GAP_NS);
+            sbt_futex_pause_ns(OWN_GAP_NS);
 }

@@ -96,6 +96,7 @@ struct sbt_switch_state {
     /* For the decision whether switching pays; nothing where that is not asked. */
     uint64_t progress __attribute__((aligned(64))); /* of all threads, as far as they have told; atomic */
     uint64_t n_told;                                /* of waits and yields that threads have told; atomic */
+    uint32_t n_first_tells;                         /* threads that have told of their progress; atomic */
     uint64_t n_waits;             /* that are no yields, since n_told was a multiple of SBT_PAYS_WAITS; atomic */
     uint32_t round;               /* of telling: as long as it takes to know `crowded`; atomic */
     uint32_t n_tellers;           /* threads that have told in this round; atomic */

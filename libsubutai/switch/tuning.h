@@ -29,10 +29,14 @@
 #define PARKED_MOST 16 /* parked fibers of a carrier before it takes them off the count, */
 #define PARKED_FEW 2   /* and with an empty run queue, when the running fiber may run for long */
 
-/* The lock of a run queue is its carrier's own: a heavy fence for each visit against a locked operation a switch. */
+/*
+ * The lock of a run queue is its carrier's own: a heavy fence for each visit against a locked operation a switch. The
+ * fence interrupts all CPUs that run threads of the process.
+ */
 #define OWN_AFTER 64         /* entries of the carrier under the lock before it owns it, the first time; */
 #define OWN_AFTER_MOST 16384 /* twice as many each time that a visitor came soon, and at most so many */
-#define OWN_SOON_US 1000     /* a visitor came soon if the lock was owned for less than this */
+#define OWN_SOON_US 500      /* a visitor came soon if the lock was owned for less than this for each usable CPU; */
+#define OWN_SOON_IN_ALL_US (OWN_SOON_US * sbt_usable_cpus())
 #define OWN_REST_US (1000 * sbt_usable_cpus()) /* from a visit until it is owned again, at least */
 #define OWN_LOOKS 200    /* of a visitor, before it sleeps between them: the carrier was preempted in a section; */
 #define OWN_GAP_NS 50000 /* and for so long */

@@ -41,16 +41,12 @@ meets() {
     check "$text: nothing is lost" is "$(cat out)" "done" || sed 's/^/# /' err
 }
 
-# That libgomp spins for longer where no other program wants the CPUs cannot be looked at while other tests run. Nor can
-# its barriers be fast enough for a sign then: the library says one or the other.
+# That libgomp spins for longer where no other program wants the CPUs cannot be looked at while other tests run.
 if [ -x "$bin/omp-beside" ]; then
     begin_load $((2 * n))
     meets "libgomp spins for a moment beside programs that compute" \
         'other programs want the CPUs: libgomp spins for a moment' SUBUTAI_WAIT=adaptive
     end_load
-    ! grep -qw fsgsbase /proc/cpuinfo ||
-        meets "barriers that no thread sleeps at are a sign that switching might pay" \
-            '\(switching pays\|switching does not pay\|other programs want .*\)' SUBUTAI_WAIT=auto
 fi
 
 # A group of its own, of version 1 or 2. Where none can be made, the unit tests of os/quota have to do.

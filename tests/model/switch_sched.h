@@ -35,6 +35,11 @@ int sched_futex_wait(uint32_t *word, uint32_t expected, const struct sbt_deadlin
 long sched_futex_wake(uint32_t *word, int n);
 void sched_pause(void);
 long sched_syscall(long nr, long a, long b, long c);
+static inline bool sched_futex_pause_ns(long ns) {
+    (void)ns;
+    sched_pause();
+    return true;
+}
 uint64_t sched_now_ns(void);
 
 /* Registers and thread-local storage: a fiber's come with it, whichever kernel thread runs it. */
@@ -60,6 +65,7 @@ struct direct_self *sched_direct_self(void);
 #include "os/objects.h"                                          /* before its function is a macro */
 #define sbt_objects_iterate(look, at) ((void)(look), (void)(at)) /* how much a stack needs: there is one size */
 #define sbt_pause_ns(ns) ((void)(ns), sched_pause())
+#define sbt_futex_pause_ns(ns) sched_futex_pause_ns(ns)
 #define sbt_syscall6(nr, a, b, c, d, e, f) sched_syscall((nr), (a), (b), (c))
 #define sbt_now_ns() sched_now_ns()
 #define sbt_cpu_relax() ((void)0)

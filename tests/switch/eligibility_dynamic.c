@@ -305,6 +305,7 @@ int main(int argc, char **argv) {
         {"clones-beside", clones_beside},
         {"ends-for-a-thread-of-clone", ends_for_a_thread_of_clone},
         {"filters-single-threads", filters_single_threads},
+        {"filtered-one-wakes", filtered_one_wakes},
         {"asks-for-filters", asks_for_filters},
         {"never-under-a-filter", filtered},
         {"never-under-a-filter-by-number", filtered_by_number},

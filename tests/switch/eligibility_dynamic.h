@@ -53,6 +53,7 @@ void ends_for_a_thread_of_clone(void);
 
 void ends_for_a_filter(void);
 void filters_single_threads(void);
+void filtered_one_wakes(void);
 void asks_for_filters(void);
 void filtered(void);
 void filtered_by_number(void);

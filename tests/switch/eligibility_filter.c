@@ -4,6 +4,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -100,6 +101,76 @@ void filters_single_threads(void) {
     OK(pthread_barrier_init(&more, NULL, N + 2));
     run(N, filter_one);
     CHECK(getenv("SWITCHED") == NULL || n_moved > 0);
+}
+
+/*
+ * A thread that has forbidden itself to sleep but by futex calls wakes another, again and again, each time after a
+ * timed wait. That takes the core from a carrier, perhaps where it holds its run queue.
+ */
+static struct place {
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+    int n;
+} to_wake, between[N / 2]; /* not semaphores: threads of a program that signals threads wait for those at home */
+static atomic_bool is_over;
+
+static void add(struct place *at, int n) {
+    OK(pthread_mutex_lock(&at->mutex));
+    at->n += n;
+    OK(pthread_cond_broadcast(&at->cond));
+    OK(pthread_mutex_unlock(&at->mutex));
+}
+
+static void wait_for(struct place *at, int rest) {
+    OK(pthread_mutex_lock(&at->mutex));
+    while (at->n % 2 != rest && !is_over)
+        OK(pthread_cond_wait(&at->cond, &at->mutex));
+    OK(pthread_mutex_unlock(&at->mutex));
+}
+
+static void forbid_sleeps(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_nanosleep, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_nanosleep, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    OK_ERRNO(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static void wake_again_and_again(void) {
+    sem_t none;
+    OK_ERRNO(sem_init(&none, 0, 0));
+    forbid_sleeps();
+    for (int i = 0; i < 1500; i++) {
+        struct timespec soon = time_in_us(CLOCK_REALTIME, 200);
+        CHECK(sem_timedwait(&none, &soon) == -1);
+        add(&to_wake, 1);
+    }
+    is_over = true;
+    add(&to_wake, 1);
+    for (int i = 1; i < N / 2; i++)
+        add(&between[i], 0);
+}
+
+static void *wake_or_be_woken(void *number) {
+    long n = (long)number;
+    if (n == 0)
+        wake_again_and_again();
+    for (int i = 0; n == 1 && !is_over; i++)
+        wait_for(&to_wake, (i + 1) % 2);
+    while (n > 1 && !is_over) {
+        wait_for(&between[n / 2], n % 2);
+        add(&between[n / 2], 1);
+    }
+    return number;
+}
+
+void filtered_one_wakes(void) {
+    run(N, wake_or_be_woken);
 }
 
 /* What the kernel can do is asked without rules. */

@@ -12,15 +12,27 @@ static struct sbt_beside_seen seen;
 /* Two threads that spin on two CPUs, and two of other programs; the first look knows no CPU time of before. */
 static void begin(void) {
     beside = (struct sbt_beside){0};
-    seen = (struct sbt_beside_seen){5000 * MS, 20 * MS, 2, 2, 4, 2};
+    seen = (struct sbt_beside_seen){.now_ns = 5000 * MS,
+                                    .used_ns = 20 * MS,
+                                    .n_preempted = 7,
+                                    .n_spin = 2,
+                                    .n_cpus = 2,
+                                    .n_runnable = 4,
+                                    .n_cpus_most = 2};
     ck_assert(!sbt_beside_step(&beside, &seen));
 }
 
-/* Another 100 ms, of which the process has had so many of CPU time. */
-static bool after(uint64_t used_ms) {
+/* Another 100 ms, of which the process has had so many of CPU time, and in which it has been preempted so often. */
+static bool after_with(uint64_t used_ms, uint64_t n_preempted) {
     seen.now_ns += 100 * MS;
     seen.used_ns += used_ms * MS;
+    seen.n_preempted += n_preempted;
     return sbt_beside_step(&beside, &seen);
+}
+
+/* As often as beside equals. */
+static bool after(uint64_t used_ms) {
+    return after_with(used_ms, 4 * (seen.n_spin < seen.n_cpus ? seen.n_spin : seen.n_cpus));
 }
 
 TEST(two_looks_that_agree_are_an_answer) {
@@ -55,6 +67,32 @@ TEST(others_of_low_priority_are_no_matter) {
         ck_assert(!after(175));
     after(174);
     ck_assert(after(174));
+}
+
+/* Half of the time the program has one thread, and others of low priority have the second CPU. */
+TEST(a_cpu_that_is_not_wanted_is_not_lacking) {
+    begin();
+    for (int i = 0; i < 100; i++)
+        ck_assert(!after_with(150, 3));
+    after_with(150, 4);
+    ck_assert(after_with(150, 4));
+}
+
+/* To ask how many threads are runnable takes a file: not where it does not matter. */
+TEST(it_asks_where_it_matters) {
+    begin();
+    seen.now_ns += 100 * MS;
+    seen.used_ns += 100 * MS;
+    ck_assert(!sbt_beside_asks(&beside, &seen));
+    seen.n_preempted += 8;
+    ck_assert(sbt_beside_asks(&beside, &seen));
+    seen.used_ns += 100 * MS;
+    ck_assert(!sbt_beside_asks(&beside, &seen));
+    after(100);
+    ck_assert(after(100));
+    ck_assert_msg(sbt_beside_asks(&beside, &seen), "the answer is yes");
+    seen.n_spin = 0;
+    ck_assert(!sbt_beside_asks(&beside, &seen));
 }
 
 TEST(as_many_threads_as_cpus_lack_nothing) {

@@ -226,3 +226,22 @@ TEST(a_filter_of_system_calls, "may kill for a call that the program does not ma
     ck_assert_uint_eq(n_asked, 0);
     ck_assert_uint_eq(n_woken, 0);
 }
+
+/* 64 threads that meet at barriers: each has its own thread-local variables, which the test keeps for it. */
+TEST(threads_in_step_do_not_tell_at_once) {
+    static struct sbt_thread thread[64];
+    uint64_t before = 0;
+    begin();
+    for (int round = 0; round < 1000; round++) {
+        for (int i = 0; i < 64; i++) {
+            sbt_self = thread[i];
+            sbt_progress();
+            sbt_switch_about_to_wait();
+            thread[i] = sbt_self;
+        }
+        if (round >= 64)
+            ck_assert_uint_eq(SBT_SWITCH->progress - before, 64);
+        before = SBT_SWITCH->progress;
+    }
+    ck_assert_uint_ge(before, 64 * (1000 - SBT_SWITCH_PROGRESS_TOLD));
+}

@@ -58,10 +58,11 @@ static inline uint64_t sbt_now_ns(void) {
     return 0;
 }
 
-static inline void sbt_pause_ns(uint64_t ns) {
+static inline bool sbt_futex_pause_ns(uint64_t ns) {
     (void)ns;
     own_walk_drain();
     code_relax();
+    return true;
 }
 
 static inline bool sbt_fence_heavy(void) {
