@@ -51,8 +51,8 @@ enum {
     PROFILE_FLUSH_NS = 250000000, /* until the first tallies are written, and where keys find no room */
     PROFILE_CALM_NS = 1000000000, /* from one writing to the next where all do */
     /* New keys, and pairs that lose their places, since the last writing, from which on the next one is due soon. */
-    PROFILE_MANY_KEYS = PROFILE_MAX_ENTRIES / 8,
-    PROFILE_MANY_PAIRS = PROFILE_N_ORDERS / 8,
+    PROFILE_MANY_KEYS = 512, /* an eighth of the table */
+    PROFILE_MANY_PAIRS = 64, /* likewise */
 };
 
 /* What is counted. object 0: all objects for which there is no room. */
