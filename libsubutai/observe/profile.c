@@ -54,6 +54,7 @@ void rec_profile_begin(struct rec_thread *t) {
     p->stale = true;
     p->mark = &rec_preempt_mark; /* until the thread runs */
     p->seen_ns = rec_now_ns();
+    p->written_ns = p->seen_ns;
     p->flush_ns = p->seen_ns + PROFILE_FLUSH_NS;
 }
 
@@ -140,6 +141,8 @@ static struct rec_entry *object_entry(struct rec_profile *p, const struct rec_ke
     e = rec_counts_put(p, &p->objects, &fresh);
     if (e == NULL)
         is_full(p);
+    else if (++p->n_keys == PROFILE_MANY_KEYS) /* those of two writings have room */
+        rec_profile_hurry(p);
     return e;
 }
 

@@ -50,6 +50,9 @@ enum {
     PROFILE_N_ORDERS = 512,       /* pairs of locks that one thread holds together */
     PROFILE_FLUSH_NS = 250000000, /* until the first tallies are written, and where keys find no room */
     PROFILE_CALM_NS = 1000000000, /* from one writing to the next where all do */
+    /* New keys, and pairs that lose their places, since the last writing, from which on the next one is due soon. */
+    PROFILE_MANY_KEYS = 512, /* an eighth of the table */
+    PROFILE_MANY_PAIRS = 64, /* likewise */
 };
 
 /* What is counted. object 0: all objects for which there is no room. */
@@ -140,7 +143,9 @@ struct rec_profile {
     struct rec_thread *thread;
     uint32_t weight, next_hold; /* weight: acquisitions for which the next timed one stands */
     uint64_t random;
-    uint64_t sampled_ns, flush_ns; /* the last timed acquisition; when the next tallies are due */
+    uint64_t sampled_ns;           /* the last timed acquisition */
+    uint64_t written_ns, flush_ns; /* when the last tallies were written, and the next ones are due */
+    uint32_t n_keys;               /* that `objects` has got since then */
     /* When the thread was last seen to have been away, or an acquisition was timed by its turn; `sample_in` then; and
      * how long it takes from one acquisition to the next. */
     uint64_t seen_ns, each_ns;
@@ -172,7 +177,6 @@ struct rec_profile {
     uint32_t n_orders_written; /* to make room, since the last flush */
     struct rec_nested nested[PROFILE_N_NESTED];
     struct rec_permit permits[PROFILE_N_PERMITS];
-    uint32_t next_permit; /* the one that is forgotten next */
     struct rec_misses misses;
     struct trace_live_book *book;              /* what outlives a killed process, with the first tables behind it */
     uint64_t book_at;                          /* where it is in the file; 0: in private memory */
@@ -230,7 +234,7 @@ void rec_profile_write(struct rec_thread *t, bool quiet);
 uint64_t rec_profile_lost(const struct rec_thread *t);
 /* By the thread itself, in an event: if tallies are due, write them, and the events with them. */
 void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns);
-/* The table takes no more keys: tallies are due soon. */
+/* There is no room soon: tallies are due as soon as they may be. */
 void rec_profile_hurry(struct rec_profile *p);
 
 /* The slow paths of the functions below. */

@@ -53,11 +53,14 @@ static uint32_t place_of_hold(struct rec_profile *p, const struct rec_key *key) 
     return place < PROFILE_N_HOLDS ? place : p->next_hold++ % PROFILE_N_HOLDS;
 }
 
-/* As in rec_profile_expect: the hold will be added there. */
-static void expect_held(const struct rec_profile *p, const struct rec_key *key) {
+/* As in rec_profile_expect: the hold will be added there. A handler that came in between might give the table back. */
+static void expect_held(struct rec_profile *p, const struct rec_key *key) {
+    if (p->busy != 0 || !rec_profile_begin_change(p))
+        return;
     const struct rec_entry *e = rec_counts_find(&p->objects, key);
     if (e != NULL)
         __builtin_prefetch(&e->held.buckets[2], 1);
+    rec_profile_end_change(p);
 }
 
 /*
@@ -175,16 +178,29 @@ static unsigned bucket_of(uint64_t ns) {
     return b < SBT_TRACE_N_HOLD_BUCKETS ? b : SBT_TRACE_N_HOLD_BUCKETS - 1;
 }
 
-/* If a handler has come in between, the hold is forgotten. */
-static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
+static struct rec_entry *entry_of_hold(const struct rec_profile *p, const struct rec_key *key) {
     struct rec_key of_site = {0, key->site, key->op, key->type, false, 0};
-    if (rec_counts_find(&p->objects, key) == NULL && rec_counts_find(&p->sites, &of_site) == NULL)
-        rec_profile_make_entry(key); /* the lock was held so long that its entry has lost its place (make_room) */
+    struct rec_entry *e = rec_counts_find(&p->objects, key);
+    return e != NULL ? e : rec_counts_find(&p->sites, &of_site);
+}
+
+/* Makes the key's entry, if it has none. Handlers change the tables, unless the profile is busy. */
+static void need_entry(struct rec_profile *p, const struct rec_key *key,
+                       struct rec_entry *find(const struct rec_profile *p, const struct rec_key *key)) {
     if (p->busy != 0 || !rec_profile_begin_change(p))
         return;
-    struct rec_entry *e = rec_counts_find(&p->objects, key);
-    if (e == NULL)
-        e = rec_counts_find(&p->sites, &of_site);
+    bool has_any = find(p, key) != NULL;
+    rec_profile_end_change(p);
+    if (!has_any)
+        rec_profile_make_entry(key);
+}
+
+/* If a handler has come in between, the hold is forgotten. */
+static void add_hold(struct rec_profile *p, const struct rec_key *key, uint32_t weight, uint64_t ns) {
+    need_entry(p, key, entry_of_hold); /* the lock was held so long that its entry has lost its place (make_room) */
+    if (p->busy != 0 || !rec_profile_begin_change(p))
+        return;
+    struct rec_entry *e = entry_of_hold(p, key);
     if (e != NULL) {
         struct rec_held *h = &e->held;
         uint32_t *bucket = &h->buckets[bucket_of(ns)];
@@ -240,8 +256,7 @@ void rec_profile_hold(const struct rec_key *key) {
     struct rec_profile *p = rec_profile_mine();
     if (p == NULL)
         return;
-    if (rec_entry_of(p, key) == NULL)
-        rec_profile_make_entry(key);
+    need_entry(p, key, rec_entry_of);
     rec_profile_look(p);
     rec_profile_holds(p, key);
     begin_hold(p, key, 1, 0);
@@ -249,7 +264,9 @@ void rec_profile_hold(const struct rec_key *key) {
 
 void rec_profile_held(const struct rec_key *key, uint64_t ns) {
     struct rec_profile *p = rec_profile_mine();
-    if (p == NULL || rec_entry_of(p, key) == NULL)
+    if (p != NULL)
+        need_entry(p, key, rec_entry_of);
+    else
         rec_profile_make_entry(key);
     if ((p = rec_profile_mine()) != NULL)
         add_hold(p, key, 1, ns);

@@ -7,6 +7,7 @@
  * wait began.
  */
 #include <errno.h>
+#include <semaphore.h>
 
 #include "engine/direct/self.h"
 #include "observe/profile.h"
@@ -55,14 +56,23 @@ static struct rec_permit *permit_of(struct rec_profile *p, const void *sem) {
     for (uint32_t i = 0; i < PROFILE_N_PERMITS; i++)
         if (p->permits[i].sem == (uintptr_t)sem)
             return &p->permits[i];
-    /* One after the other, but for those that are held, unless all are: some of these are never given back. */
-    uint32_t i = p->next_permit, last = i + PROFILE_N_PERMITS;
-    while (p->permits[i % PROFILE_N_PERMITS].taken && i + 1 < last)
-        i++;
-    p->next_permit = (i + 1) % PROFILE_N_PERMITS;
-    struct rec_permit *permit = &p->permits[i % PROFILE_N_PERMITS];
-    *permit = (struct rec_permit){.sem = (uintptr_t)sem};
-    return permit;
+    return NULL;
+}
+
+/*
+ * Locks stay, for the sake of which there are permits: first a semaphore is forgotten that the thread has not given
+ * back, be it that others post it, and then a lock that is not held. Among equals the address decides: in a turn of
+ * more locks than there are places some keep theirs.
+ */
+static struct rec_permit *new_permit(struct rec_profile *p, const void *sem) {
+    struct rec_permit *least = NULL;
+    for (uint32_t i = 0; i < PROFILE_N_PERMITS; i++) {
+        struct rec_permit *permit = &p->permits[((uintptr_t)sem / sizeof(sem_t) + i) % PROFILE_N_PERMITS];
+        if (least == NULL || 2 * permit->gives_back + permit->taken < 2 * least->gives_back + least->taken)
+            least = permit;
+    }
+    *least = (struct rec_permit){.sem = (uintptr_t)sem};
+    return least;
 }
 
 bool rec_permit_taken(const void *sem) {
@@ -70,6 +80,8 @@ bool rec_permit_taken(const void *sem) {
     if (p == NULL)
         return false;
     struct rec_permit *permit = permit_of(p, sem);
+    if (permit == NULL)
+        permit = new_permit(p, sem);
     permit->gives_back &= !permit->taken;
     permit->taken = true;
     return permit->gives_back;
@@ -80,6 +92,8 @@ void rec_permit_given(const void *sem) {
     if (p == NULL)
         return;
     struct rec_permit *permit = permit_of(p, sem);
+    if (permit == NULL) /* it has not been taken, so it says nothing */
+        return;
     if (permit->taken && permit->gives_back)
         rec_profile_releasing(sem);
     permit->gives_back = permit->taken;

@@ -90,8 +90,10 @@ static bool begin_order(struct rec_profile *p, struct rec_order *o, const struct
     bool same = o->held == held->object && o->taken == taken->object && o->held_number == held_number &&
                 o->taken_number == taken_number;
     if (!same) {
-        if (o->n != 0 && p->n_orders_written++ >= PROFILE_N_ORDERS)
+        if (o->n != 0 && p->n_orders_written >= PROFILE_N_ORDERS)
             return false;
+        if (o->n != 0 && ++p->n_orders_written == PROFILE_MANY_PAIRS)
+            rec_profile_hurry(p);
         put(p, o);
         o->n = 0; /* before the rest: the thread may be interrupted for good */
         __atomic_signal_fence(__ATOMIC_RELEASE);

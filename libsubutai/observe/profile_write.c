@@ -172,13 +172,13 @@ void rec_profile_write(struct rec_thread *t, bool quiet) {
     put_all(p);
 }
 
-static uint64_t due_ns(uint64_t now_ns, uint64_t least_ns) {
-    uint64_t pause_ns = (now_ns - rec.start_ns) / FLUSH_SHARE;
-    return now_ns + (pause_ns > least_ns ? pause_ns : least_ns);
+static uint64_t due_ns(uint64_t written_ns, uint64_t least_ns) {
+    uint64_t pause_ns = (written_ns - rec.start_ns) / FLUSH_SHARE;
+    return written_ns + (pause_ns > least_ns ? pause_ns : least_ns);
 }
 
 void rec_profile_hurry(struct rec_profile *p) {
-    uint64_t at_ns = due_ns(rec_now_ns(), PROFILE_FLUSH_NS);
+    uint64_t at_ns = due_ns(p->written_ns, PROFILE_FLUSH_NS);
     p->flush_ns = at_ns < p->flush_ns ? at_ns : p->flush_ns;
 }
 
@@ -186,7 +186,9 @@ void rec_profile_write_if_due(struct rec_thread *t, uint64_t now_ns) {
     struct rec_profile *p = t->profile;
     if (p == NULL || now_ns < p->flush_ns || p->busy != 0)
         return;
+    p->written_ns = now_ns;
     p->flush_ns = due_ns(now_ns, PROFILE_CALM_NS);
+    p->n_keys = 0;
     __atomic_store_n(&p->busy, 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     make_room(p);

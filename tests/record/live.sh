@@ -71,4 +71,14 @@ recorded closes t.sbt.live
 check "more events than a recorder has" "$SUBJECT" floods t.sbt.live
 subutai trace info --json t.sbt
 check "are no more than a block takes" is "$status" 0
+# As where another version has written it: the word at byte 92 is the size of an entry of a profile's tables.
+cp kept.sbt t.sbt && cp kept.live t.sbt.live
+printf '\040' | dd of=t.sbt.live bs=1 seek=92 conv=notrunc status=none
+for command in 'trace info' report; do
+    # shellcheck disable=SC2086 # words
+    subutai $command t.sbt
+    check "$command: of another version: it is said" matches "$status $(tr -s ' \n' ' ' <<<"$out")" \
+        '^0 .*not whole.*FILE.live has it, and was not added: it is of another version of Subutai'
+done
+check "and it stays" test -e t.sbt.live
 finish

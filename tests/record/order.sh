@@ -18,6 +18,9 @@ for engine in glibc direct ni; do
         check "$engine, $what: its orders" orders
     done
 done
+rm -f ./*.sbt
+subutai record -o t.sbt --record-calls waits --engine glibc -- "$SUBJECT" always
+check "new pairs in each second, of which there is room for a part: each is there" orders
 while read -r what circles; do
     for how in waits all; do
         rm -f ./*.sbt

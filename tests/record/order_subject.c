@@ -14,6 +14,7 @@
 
 #include "lib/asleep.h"
 #include "lib/checks.h"
+#include "lib/clock.h"
 
 enum { N_ROUNDS = 1000, N_MANY = 400, N_DEEP = 40, N_LIVES = 300 };
 
@@ -172,6 +173,27 @@ static void pairs(void) {
         }
     for (int i = 0; i < N_MANY; i++)
         expect(&a, &many[i], 0, 0), expect(&b, &many[i], 0, 0);
+}
+
+/*
+ * New pairs all the time, beside a lock that is taken again and again: those of a quarter of a second have room, and
+ * those of a second have not.
+ */
+static void always(void) {
+    enum { WINDOWS = 6, EACH = 300, WINDOW_NS = 260000000 };
+    for (int i = 0; i < N_MANY; i++)
+        OK(pthread_mutex_init(&many[i], NULL));
+    for (int w = 0; w < WINDOWS; w++) {
+        int64_t end_ns = now_ns(CLOCK_MONOTONIC) + WINDOW_NS;
+        for (int i = 0; i < 2 * EACH; i++) {
+            pthread_mutex_t *outer = &many[i / 2], *inner = &many[(i / 2 + 1 + 2 * w + i % 2) % N_MANY];
+            lock(outer), lock(inner);
+            unlock(inner), unlock(outer);
+            expect(outer, inner, 1, 0);
+        }
+        while (now_ns(CLOCK_MONOTONIC) < end_ns)
+            lock(&a), unlock(&a);
+    }
 }
 
 /* More locks at a time than the recorder remembers: it knows the last ones, and the gates that it has room for. */
@@ -426,6 +448,7 @@ int main(int argc, char **argv) {
                {"waits", waits},
                {"cond", cond},
                {"pairs", pairs},
+               {"always", always},
                {"deep", deep},
                {"lives", lives},
                {"handlers", handlers},

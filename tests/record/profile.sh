@@ -71,6 +71,12 @@ profile many
 # shellcheck disable=SC2086
 check "more objects than there is room for: each call is there" possible t.sbt $out
 check "in at most 4 MB" test "$(stat -c %s t.sbt)" -lt 4000000
+profile fresh
+# shellcheck disable=SC2086
+check "new objects in each second, of which there is room for a part: each has its own calls" possible t.sbt $out
+subutai report --json t.sbt
+check "and holds over several writings are there once" json '.[0].objects | map(select(.acquisitions > 100000)) |
+    length == 1 and (.[0] | .hold.n > 0.9 * .acquisitions and .hold.n < 1.1 * .acquisitions)'
 profile forks
 # shellcheck disable=SC2086
 check "a process that forks: its own calls" possible t.sbt $out

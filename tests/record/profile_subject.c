@@ -23,6 +23,7 @@
 
 #include "lib/asleep.h"
 #include "lib/checks.h"
+#include "lib/clock.h"
 #include "profile_subject.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 5000, N_MANY = 70000, N_LIVES = 1000, N_SITES = 24, N_GONE = 4000 };
@@ -379,6 +380,28 @@ static void waits(void) {
     printf("mutex_lock=3 mutex_lock:events=1 mutex_unlock:events=1 mutex_lock:ended=1\n");
 }
 
+/*
+ * New locks all the time, beside one that is taken again and again: those of a quarter of a second and of the one
+ * before have room in a thread's table, and those of a second have not.
+ */
+static void fresh(void) {
+    enum { WINDOWS = 7, EACH = 600, WINDOW_NS = 260000000 };
+    static pthread_mutex_t all[WINDOWS][EACH]; /* zeroed is initialized */
+    long n = WINDOWS * EACH;
+    for (int w = 0; w < WINDOWS; w++) {
+        int64_t end_ns = now_ns(CLOCK_MONOTONIC) + WINDOW_NS;
+        for (int i = 0; i < EACH; i++) {
+            OK(pthread_mutex_lock(&all[w][i]));
+            OK(pthread_mutex_unlock(&all[w][i]));
+        }
+        for (; now_ns(CLOCK_MONOTONIC) < end_ns; n++) {
+            OK(pthread_mutex_lock(&held));
+            OK(pthread_mutex_unlock(&held));
+        }
+    }
+    printf("mutex_lock=%ld mutex_lock:none=0\n", n);
+}
+
 /* Memory of a mutex that was never given back is used for another one, again and again: one hold has an end. */
 static void reused(void) {
     static pthread_mutex_t mutex;
@@ -465,7 +488,8 @@ int main(int argc, char **argv) {
                {"forks", forks},     {"threads", threads}, {"cancels", cancels},     {"killed", killed},
                {"waits", waits},     {"beside", beside},   {"holds", holds},         {"ends", ends},
                {"sites", sites},     {"gone", gone},       {"under_way", under_way}, {"signals", signals},
-               {"relocks", relocks}, {"reused", reused},   {"ways", ways},           {"coroutines", coroutines}};
+               {"relocks", relocks}, {"reused", reused},   {"ways", ways},           {"coroutines", coroutines},
+               {"fresh", fresh}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

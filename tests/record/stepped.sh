@@ -30,6 +30,13 @@ for how in beside handler; do
     note "$out"
 done
 
+# A handler that is not part of what it interrupts, but for the table of counts that it makes larger.
+rm -f ./*.sbt
+subutai record -o t.sbt --record-calls waits --engine glibc -- "$SUBJECT" grows 1
+check "grows: the points are those of a lock and an unlock" test "$(wc -l <<<"$out")" -gt 100
+check "grows: a handler may make the table larger at each of them" is "$status $err" "0 "
+note "$(wc -l <<<"$out") points"
+
 # The work before the lock is in the record once: before its event, or in the end of the thread.
 rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$SUBJECT" drop 1

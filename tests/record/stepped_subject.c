@@ -7,6 +7,8 @@
  *   handler  the thread ends the process there, in a handler
  *   drop     as beside, of a record: the thread works for WORK_NS, and then locks a recursive mutex once more, which is
  *            no event. The points are those after the lock itself
+ *   grows    a handler comes at the point, and takes so many new locks that the table of counts is given back for a
+ *            larger one; the thread goes on
  * STRIDE: instructions from one point to the next.
  * It prints for each process its id, how many locks had been taken before the point, and the thread's processor time.
  */
@@ -29,12 +31,14 @@
 
 enum { WARM_ROUNDS = 3, PAUSE_US = 50, LINGER_US = 2000, STEPS_MOST = 100000, TRIES = 20 };
 enum { WORK_NS = 10000000, HELD = 3 /* times, when the lock that is stepped through is over */ };
-enum { OVER = 10 }; /* exit status: all was done before the point */
+enum { FEW_LOCKS = 40, MANY_LOCKS = 600 }; /* more than in the first table, and than in the second one */
+enum { OVER = 10 };                        /* exit status: all was done before the point */
 
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER, inner = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t of_handler = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t recursive = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static bool beside, drop;
+static pthread_mutex_t fresh[MANY_LOCKS]; /* zeroed is initialized */
+static bool beside, drop, grows;
 static long steps_left;
 static atomic_int turn, n_taken, reached; /* n_taken: locks */
 static volatile bool stepping;
@@ -77,6 +81,13 @@ static void say(void) {
     CHECK(write(STDOUT_FILENO, text, (size_t)n) == n);
 }
 
+static void take_fresh(int from, int to) {
+    for (int i = from; i < to; i++) {
+        take(&fresh[i]);
+        OK(pthread_mutex_unlock(&fresh[i]));
+    }
+}
+
 /* After each instruction. With another thread beside it the handler counts, too: that is done by the end. */
 static void step(int signo, siginfo_t *info, void *context) {
     (void)signo, (void)info;
@@ -86,6 +97,11 @@ static void step(int signo, siginfo_t *info, void *context) {
     if (!stepping)
         return;
     stepping = false;
+    if (grows) {
+        take_fresh(FEW_LOCKS, MANY_LOCKS);
+        atomic_store(&reached, 1);
+        return;
+    }
     if (!beside) {
         say();
         _exit(0);
@@ -124,6 +140,26 @@ static void *stepped_drop(void *unused) {
     return unused;
 }
 
+/* A lock of which each hold is timed. */
+static __attribute__((noinline)) void lock_and_unlock(void) {
+    OK(pthread_mutex_lock(&inner));
+    OK(pthread_mutex_unlock(&inner));
+}
+
+static void *stepped_grows(void *unused) {
+    lock_and_unlock();
+    take_fresh(0, FEW_LOCKS);
+    atomic_store(&turn, 1);
+    begin_steps();
+    lock_and_unlock();
+    stepping = false;
+    if (atomic_load(&reached) == 0)
+        _exit(OVER);
+    say();
+    _exit(0);
+    return unused;
+}
+
 static void *stepped(void *unused) {
     for (int i = 0; i < WARM_ROUNDS; i++)
         scene();
@@ -153,7 +189,9 @@ static void end_at(long n) {
                        &(struct sched_param){.sched_priority = 1}); /* where that is allowed: see try_at */
     sigfillset(&action.sa_mask);
     SYS(sigaction(SIGTRAP, &action, NULL));
-    OK(pthread_create(&thread, NULL, drop ? stepped_drop : stepped, NULL));
+    OK(pthread_create(&thread, NULL, grows ? stepped_grows : drop ? stepped_drop : stepped, NULL));
+    if (grows)
+        OK(pthread_join(thread, NULL));
     while (atomic_load(&turn) == 0)
         sched_yield();
     if (!drop)
@@ -186,6 +224,7 @@ int main(int argc, char **argv) {
     if (stride < 1)
         return 2;
     drop = strcmp(argv[1], "drop") == 0;
+    grows = strcmp(argv[1], "grows") == 0;
     beside = drop || strcmp(argv[1], "beside") == 0;
     for (long n = 0; status == 0 && n < STEPS_MOST; n += stride)
         status = try_at(n);

@@ -8,7 +8,8 @@
  * own, rwlock, spin: each thread has its own. shared: one for all. mixed: one hold in fifty sleeps. late: the
  * thread has computed for long before the holds in which it sleeps. pipe: one hold in some hundred waits for input.
  * nested: holds within holds, of which some sleep. gate: one hold in some hundred has a wait for a condition within.
- * sem, sems, futex: other objects as locks; sems: one within the other.
+ * sem, sems, turns, among, futex: other objects as locks; sems: one within the other; turns: nine in turn; among: one
+ * among semaphores by which threads give each other work.
  */
 #include <linux/futex.h>
 #include <semaphore.h>
@@ -41,7 +42,7 @@ static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER, own[THREADS] = {PTHRE
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
 static pthread_rwlock_t rwlock[THREADS] = {PTHREAD_RWLOCK_INITIALIZER};
 static pthread_spinlock_t spin[THREADS];
-static sem_t sem, nested_sems[9];
+static sem_t sem, nested_sems[9], lock_sem, given_sems[12], got_sems[12];
 static uint32_t futex;
 static volatile bool is_over, is_open, is_wanted;
 static int pipes[2][2];
@@ -207,6 +208,26 @@ static void *hold_sems(void *id) {
     return id;
 }
 
+static void *hold_turns(void *id) {
+    for (int i = 0; i < 9000; i++) {
+        sem_wait(&nested_sems[i % 9]);
+        work(5);
+        sem_post(&nested_sems[i % 9]);
+    }
+    return id;
+}
+
+static void *hold_among(void *id) {
+    for (int i = 0; i < 1200; i++) {
+        sem_wait(&lock_sem);
+        work(20);
+        sem_post(&lock_sem);
+        sem_wait(&given_sems[i % 12]);
+        sem_post(&got_sems[i % 12]);
+    }
+    return id;
+}
+
 static void *hold_futex(void *id) {
     struct times *t = begin_times();
     for (int i = 0; i < 3000; i++) {
@@ -352,7 +373,7 @@ static void tell(const char *name, struct times *t) {
     uint32_t n = t->n < MOST_HOLDS ? t->n : MOST_HOLDS;
     qsort(t->each_ns, n, sizeof t->each_ns[0], compare);
     printf("%s %ju %ju %u %ju %u\n", name, (uintmax_t)t->ns, (uintmax_t)t->doubt_ns, t->n, (uintmax_t)t->max_ns,
-           t->each_ns[n - n / 100 - 1]);
+           n > 0 ? t->each_ns[n - n / 100 - 1] : 0);
 }
 
 static const struct {
@@ -365,7 +386,8 @@ static const struct {
              {"futex", "futex", hold_futex, NULL},   {"mixed", "shared", NULL, hold_mixed},
              {"late", "shared", NULL, hold_late},    {"pipe", "shared", NULL, hold_pipe},
              {"nested", "outer", NULL, hold_nested}, {"gate", "outer", NULL, hold_gate},
-             {"sems", "sems", hold_sems, NULL}};
+             {"sems", "sems", hold_sems, NULL},      {"turns", "sems", hold_turns, NULL},
+             {"among", "lock_sem", hold_among, NULL}};
 
 int main(int argc, char **argv) {
     measure_reading();
@@ -373,6 +395,11 @@ int main(int argc, char **argv) {
     sem_init(&sem, 0, 1);
     for (size_t i = 0; i < sizeof nested_sems / sizeof nested_sems[0]; i++)
         sem_init(&nested_sems[i], 0, 1);
+    sem_init(&lock_sem, 0, 1);
+    for (size_t i = 0; i < sizeof given_sems / sizeof given_sems[0]; i++) {
+        sem_init(&given_sems[i], 0, 1000); /* as if other threads had given */
+        sem_init(&got_sems[i], 0, 0);
+    }
     for (int i = 0; i < THREADS; i++) {
         pthread_mutex_init(&own[i], NULL);
         pthread_rwlock_init(&rwlock[i], NULL);

@@ -52,8 +52,19 @@ for options in '--engine glibc' '--engine direct --wait adaptive' '--engine dire
     done
 done
 subutai profile --engine glibc -o profiled -- "$HELD" sems
+check "sems: the program ends well" is "$status" 0
 subutai report --json profiled/held.sbt
 check "two semaphores as locks, the one within the other: both have their holds" json \
     '.[0].objects | map(select(.name | startswith("nested_sems"))) |
      length == 2 and all(.hold_of == "all" and .hold.n > 0.9 * .acquisitions)'
+subutai profile --engine glibc -o profiled -- "$HELD" turns
+check "turns: the program ends well" is "$status" 0
+subutai report --json profiled/held.sbt
+check "nine semaphores as locks in turn, one more than a thread remembers: most have their holds" json \
+    '.[0].objects | map(select((.name | startswith("nested_sems")) and .hold.n > 0.9 * .acquisitions)) | length >= 7'
+subutai profile --engine glibc -o profiled -- "$HELD" among
+check "among: the program ends well" is "$status" 0
+subutai report --json profiled/held.sbt
+check "a semaphore as a lock, among 24 that are only taken or only given: it has its holds" json \
+    '.[0].objects | map(select(.name | startswith("lock_sem"))) | length == 1 and .[0].hold.n > 0.9 * .[0].acquisitions'
 finish

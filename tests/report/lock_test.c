@@ -488,6 +488,29 @@ TEST(many_locks_of_one_place_are_one_group) {
     scene_end();
 }
 
+/* Beside them locks of another place, of which few calls took longer than all of theirs. */
+TEST(many_locks_are_those_of_most_calls) {
+    double at_us = 1;
+    scene_begin();
+    for (uint32_t i = 0; i < 1200; i++) {
+        lock(0, at_us, at_us + 0.02, i % 400, i / 400 + 1, 5);
+        unlock(0, at_us + 0.04, i % 400);
+        at_us += 0.16;
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        lock(0, at_us, at_us + 10, 400, i + 1, 6);
+        unlock(0, at_us + 10.1, 400);
+        at_us += 10.3;
+    }
+    end(0, at_us);
+    end(1, 2);
+    const struct rep_report *r = scene_report();
+    ck_assert_uint_eq(r->n_groups, 2);
+    ck_assert_int_eq(r->advice[0].cause, REP_MANY_LOCKS);
+    ck_assert_uint_eq(r->groups[r->advice[0].group].n, 1200);
+    scene_end();
+}
+
 /* It is taken often, and held for long now and then, while another thread waits for it. */
 TEST(a_hot_lock_is_not_many_locks) {
     double at_us = 1;

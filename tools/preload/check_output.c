@@ -1,55 +1,83 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Where two runs of `subutai check` have printed something else first. */
+/* Where two runs of `subutai check` have printed something else first. A run may have printed gigabytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "check_run.h"
 
-/* What is shown of a line, and of that what is before the difference. */
-enum { SHOWN_MOST = 120, SHOWN_BEFORE = 60 };
+/* What is shown of a line, and of that what is before the difference; PART: what is read at a time. */
+enum { SHOWN_MOST = 120, SHOWN_BEFORE = 60, PART = 1 << 16 };
 
-struct output {
-    char *text;
-    size_t n;
-};
-
-static struct output read_output(int fd) {
-    off_t n = lseek(fd, 0, SEEK_END);
-    return (struct output){trial_text(fd), n > 0 ? (size_t)n : 0};
+/* Fewer than n: the file ends there. */
+static size_t read_part(int fd, char *to, size_t n, off_t at) {
+    size_t done = 0;
+    for (ssize_t got; done < n && (got = pread(fd, to + done, n - done, at + (off_t)done)) > 0;)
+        done += (size_t)got;
+    return done;
 }
 
-/* The line around the byte `at`, on a terminal as well; allocated. */
-static char *shown(const struct output *o, size_t at) {
-    size_t begin = at, end = at;
-    if (at == o->n)
+/* The line around the byte `at`, on a terminal as well; allocated. `exact`: other bytes than printable ones as \xHH. */
+static char *shown(int fd, off_t at, bool exact) {
+    static const char digits[] = "0123456789abcdef";
+    char text[SHOWN_BEFORE + SHOWN_MOST];
+    size_t before = at < SHOWN_BEFORE ? (size_t)at : SHOWN_BEFORE, begin = before, end = before;
+    size_t n = read_part(fd, text, sizeof text, at - (off_t)before);
+    if (n <= before)
         return cmd_format("it ends there");
-    while (begin > 0 && at - begin < SHOWN_BEFORE && o->text[begin - 1] != '\n')
+    while (begin > 0 && text[begin - 1] != '\n')
         begin--;
-    while (end < o->n && end - begin < SHOWN_MOST && o->text[end] != '\n')
+    while (end < n && end - begin < SHOWN_MOST && text[end] != '\n')
         end++;
-    char *text = cmd_allocate(end - begin + 1, 1);
-    for (size_t i = 0; i < end - begin; i++)
-        text[i] = o->text[begin + i] >= ' ' && o->text[begin + i] < 127 ? o->text[begin + i] : '?';
-    text[end - begin] = '\0';
-    return text;
+    char *line = cmd_allocate(4 * (end - begin) + 1, 1), *to = line;
+    for (size_t i = begin; i < end; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c >= ' ' && c < 127) {
+            *to++ = (char)c;
+        } else if (exact) {
+            *to++ = '\\';
+            *to++ = 'x';
+            *to++ = digits[c / 16];
+            *to++ = digits[c % 16];
+        } else {
+            *to++ = '?';
+        }
+    }
+    *to = '\0';
+    return line;
+}
+
+/* The first byte that differs, and its line; false: they are the same. */
+static bool first_difference(int first, int other, off_t *at, size_t *line) {
+    static char a[PART], b[PART];
+    for (*at = 0, *line = 1;;) {
+        size_t n_a = read_part(first, a, PART, *at), n_b = read_part(other, b, PART, *at);
+        size_t n = n_a < n_b ? n_a : n_b, i = 0;
+        for (; i < n && a[i] == b[i]; i++)
+            *line += a[i] == '\n';
+        *at += (off_t)i;
+        if (i < n || n_a != n_b)
+            return true;
+        if (n == 0)
+            return false;
+    }
 }
 
 /* False: they are the same. */
 static bool find(struct check_output_difference *d, const char *stream, int first, int other) {
-    struct output a = read_output(first), b = read_output(other);
-    size_t at = 0;
-    bool differs = a.n != b.n || memcmp(a.text, b.text, a.n) != 0;
-    if (differs) {
-        *d = (struct check_output_difference){.stream = stream, .line = 1};
-        for (; at < a.n && at < b.n && a.text[at] == b.text[at]; at++)
-            d->line += a.text[at] == '\n';
-        d->text[0] = shown(&a, at);
-        d->text[1] = shown(&b, at);
+    off_t at;
+    *d = (struct check_output_difference){.stream = stream};
+    if (!first_difference(first, other, &at, &d->line))
+        return false;
+    for (int exact = 0; exact < 2; exact++) { /* exact: the lines would look the same */
+        d->text[0] = shown(first, at, exact != 0);
+        d->text[1] = shown(other, at, exact != 0);
+        if (exact != 0 || strcmp(d->text[0], d->text[1]) != 0)
+            break;
+        free(d->text[0]);
+        free(d->text[1]);
     }
-    free(a.text);
-    free(b.text);
-    return differs;
+    return true;
 }
 
 void check_output_compare(struct check_output_difference *d, const struct trial *first, const struct trial *other) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fields.h"
+#include "find.h"
 #include "output.h"
 #include "trace_events.h"
 
@@ -165,7 +166,7 @@ static void info_json(const struct summary *s) {
     json_end(&j);
 }
 
-static void info_text(const struct summary *s) {
+static void info_text(const struct summary *s, const char *path) {
     const struct sbt_trace_info *info = &s->info;
     char duration[32], work[32], outside[32];
     printf("%s\n", info->command);
@@ -178,9 +179,11 @@ static void info_text(const struct summary *s) {
     if (s->outside_ns > 0)
         printf(", %s waiting outside: %.1f %% of the threads' time", format_ns(outside, (double)s->outside_ns),
                100.0 * (double)s->outside_ns / (double)s->life_ns);
-    printf("; %s\n", info->whole       ? "whole"
-                     : info->completed ? "not whole: the program was killed, or has become another one by exec"
-                                       : "not whole: ends with the last block that was written");
+    printf("; %s%s\n",
+           info->whole       ? "whole"
+           : info->completed ? "not whole: the program was killed, or has become another one by exec"
+                             : "not whole: ends with the last block that was written",
+           info->whole || info->completed || !find_left_rest(path) ? "" : "; " FIND_LEFT_REST);
     printf("%u threads, %u objects, %u call sites, %ju events, %.2f bytes an event", info->n_threads, info->n_objects,
            info->n_sites, (uintmax_t)info->n_events,
            info->n_events > 0 ? (double)s->n_bytes / (double)info->n_events : 0.0);
@@ -201,7 +204,10 @@ static void info_text(const struct summary *s) {
 static void info(const struct trace_request *r, const struct sbt_trace *trace) {
     struct summary s = {0};
     summarize(r, trace, &s);
-    (r->json ? info_json : info_text)(&s);
+    if (r->json)
+        info_json(&s);
+    else
+        info_text(&s, r->path);
 }
 
 static const struct {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "live_format.h"
+#include "rest.h"
 #include "trace.h"
 
 /* NULL: `path` can be executed. Otherwise the reason why not. */
@@ -187,6 +187,18 @@ char *find_trace_place(const char *subcommand, const char *path) {
         close(fd);
     free(live);
     return absolute;
+}
+
+bool find_left_rest(const char *path) {
+    char *live = cmd_format("%s.live", path);
+    struct trace_live_header header;
+    int fd = open(live, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_left = fd >= 0 && read(fd, &header, sizeof header) == (ssize_t)sizeof header &&
+                   memcmp(header.magic, TRACE_LIVE_MAGIC, sizeof header.magic) == 0 && !trace_rest_fits(&header);
+    if (fd >= 0)
+        close(fd);
+    free(live);
+    return is_left;
 }
 
 /* Is it DIGITS.sbt or DIGITS.DIGITS.sbt? The number is the process's. */

@@ -30,7 +30,10 @@ void find_trace_check(const char *subcommand, const char *path);
  * none where one is refused. Links and, unless root calls, files of other users stay.
  */
 void find_old_children(const char *subcommand, const char *place);
-/* The same for a schedule log. */
+/* Of a trace that is not whole: is what its program had not written beside it, and cannot be read? */
+#define FIND_LEFT_REST "FILE.live has it, and was not added: it is of another version of Subutai, or damaged"
+bool find_left_rest(const char *path);
+/* The same as find_trace_place for a schedule log. */
 char *find_schedule_place(const char *subcommand, const char *path);
 /* The program of `subutai bench`, in the same way. */
 char *find_bench(const char *subcommand, const char *given);

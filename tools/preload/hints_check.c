@@ -109,11 +109,20 @@ struct linked {
     char *names; /* allocated */
 };
 
+/* Not as a part of another one. */
+static bool is_listed(const char *names, const char *symbol) {
+    size_t n = strlen(symbol);
+    for (const char *at = names; (at = strstr(at, symbol)) != NULL; at += n)
+        if ((at == names || at[-1] == ' ') && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
 static void add_linked(void *context, const char *symbol) {
     struct linked *l = context;
     uint64_t first, size;
     size_t n = strlen(symbol);
-    if (strlen(l->names) + n > 400 || strstr(l->names, symbol) != NULL ||
+    if (strlen(l->names) + n > 400 || is_listed(l->names, symbol) ||
         !sbt_elf_image_function(l->file->bytes, l->file->n, symbol, n, &first, &size))
         return;
     char *longer = cmd_format("%s%s%s", l->names, l->names[0] != '\0' ? ", " : "", symbol);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "find.h"
 #include "report_text.h"
 
 /* ---- words ---- */
@@ -66,9 +67,12 @@ unsigned text_most(const struct text *t, size_t n) {
 /* ---- the summary ---- */
 
 /* What is not there of a program that did not end by itself. */
-static const char *what_is_missing(const struct sbt_trace_info *info) {
+static const char *what_is_missing(const struct sbt_trace_info *info, const char *path) {
     if (info->whole)
         return "";
+    if (!info->completed && find_left_rest(path))
+        return "; not whole: the program was killed, or has become another one by exec; the end is "
+               "missing; " FIND_LEFT_REST;
     if (!info->completed)
         return "; not whole: the program was killed, or has become another one by exec; the end is missing, and with "
                "it what threads waited for then";
@@ -87,7 +91,7 @@ static void origin(const struct text *t) {
     line = info->generated ? cmd_format("generated, %ju event%s", (uintmax_t)info->n_events, cmd_s(info->n_events))
                            : cmd_format("process %ju, engine %s, %s%ju event%s%s%s", (uintmax_t)info->process_id,
                                         info->engine, info->profile ? "a profile, " : "", (uintmax_t)info->n_events,
-                                        cmd_s(info->n_events), lost, what_is_missing(info));
+                                        cmd_s(info->n_events), lost, what_is_missing(info, t->page->path));
     text_paragraph(t->out, "", line);
     free(line);
     free(lost);
