@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "wait/adapt.h"
 
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "os/arch.h"
 #include "os/clock.h"
@@ -192,6 +193,7 @@ bool sbt_active_step(struct sbt_active *a) {
     } else {
         __atomic_store_n(&a->switches, a->switches + 1, __ATOMIC_RELAXED);
         sbt_switch_note_wait();
+        sbt_cpus_look(); /* all waits may end by yields, and no thread sleeps: as where all share one CPU */
         shared_yields += shared_yields < SBT_SHARED_YIELDS_MOST;
         if (a->yields_left == 0 || took > SBT_LONG_YIELD_NS)
             a->idle_ns = 0; /* another thread has use for the core */

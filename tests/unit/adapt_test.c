@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What objects remember of waits (wait/adapt.c), with the test's own clock: yields switch, for 2 us. */
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "lib/suite.h"
 #include "switch/switch.h"
@@ -30,6 +31,11 @@ uint32_t sbt_n_runnable, sbt_n_cpus;
 static bool roams, others_runnable; /* a fiber: away from home, and another waits for its carrier */
 static bool few_threads;
 static int n_spread;
+static uint64_t n_looks; /* at the CPUs that may be used */
+
+void sbt_cpus_look(void) {
+    n_looks++;
+}
 
 bool sbt_switch_spread(void) {
     n_spread++;
@@ -104,6 +110,14 @@ static uint32_t n_that_yield(uint32_t n_waits, uint32_t n_yields_each) {
     for (uint32_t i = 0; i < n_waits; i++)
         n += wait_for(n_yields_each) != 0;
     return n;
+}
+
+TEST(waits_that_end_by_yields_look_which_cpus_may_be_used, "no thread may ever sleep where all share one CPU") {
+    machine(2);
+    n_looks = 0;
+    uint64_t n = wait_for(3);
+    ck_assert_uint_ne(n, 0);
+    ck_assert_uint_eq(n_looks, n);
 }
 
 TEST(yields_take_away_no_progress_that_was_told) {
