@@ -180,7 +180,7 @@ static void pairs(void) {
  * those of a second have not.
  */
 static void always(void) {
-    enum { WINDOWS = 6, EACH = 300, WINDOW_NS = 260000000 };
+    enum { WINDOWS = 6, EACH = 300, WINDOW_NS = 400000000 };
     for (int i = 0; i < N_MANY; i++)
         OK(pthread_mutex_init(&many[i], NULL));
     for (int w = 0; w < WINDOWS; w++) {

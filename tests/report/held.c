@@ -285,7 +285,7 @@ static void hold_pipe(void) {
     if (pipe(pipes[0]) != 0 || pipe(pipes[1]) != 0 || pthread_create(&echoing, NULL, echo, NULL) != 0)
         abort();
     for (int i = 0; i < 240000; i++) {
-        HOLD(&times[0], pthread_mutex_lock(&shared), ask(i % 2400 == 2399), pthread_mutex_unlock(&shared));
+        HOLD(&times[0], pthread_mutex_lock(&shared), ask(i % 600 == 599), pthread_mutex_unlock(&shared));
         work(1);
     }
     close(pipes[0][1]);
