@@ -123,9 +123,9 @@ static uint64_t tell(struct sbt_switch_state *s, bool are_yields) {
 }
 
 /*
- * May switching get a program more CPU time, as it were? If more threads wait than CPUs may be used, they keep each
- * other from them. Threads of an OpenMP team have told only of the waits that became sleeps, and then other programs
- * have had their CPUs, however few they are.
+ * Do threads keep each other from the CPUs? They do if more of them wait than CPUs may be used. And threads of an
+ * OpenMP team do, however few they are: a process that lacks CPU time has other programs beside it, and a thread of the
+ * team that looks in a loop keeps its CPU from the one that it waits for.
  */
 static bool may_gain(const struct sbt_switch_state *s) {
     return __atomic_load_n(&s->crowded, __ATOMIC_RELAXED) != 0 || sbt_sites_n_threads() > 0;
