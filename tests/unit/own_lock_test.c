@@ -16,6 +16,7 @@ bool sbt_fence_asymmetric = true;
 
 static uint64_t now;
 static unsigned n_fences;
+static bool refuses; /* the kernel, as a filter of system calls has it */
 static struct sbt_own_lock lock;
 
 void sbt_clock_read(clockid_t clock, struct timespec *at) {
@@ -25,7 +26,7 @@ void sbt_clock_read(clockid_t clock, struct timespec *at) {
 
 bool sbt_fence_heavy(void) {
     n_fences++;
-    return true;
+    return !refuses;
 }
 
 void sbt_lock_take_slow(struct sbt_lock *g) {
@@ -79,4 +80,10 @@ TEST(all_locks_together_take_a_thousand_in_a_second) {
 
 TEST(a_lock_that_is_hardly_entered_is_not_owned_again) {
     ck_assert_uint_le(fences_of(2, 1000, 10, 5000 * US), 2);
+}
+
+/* Last: it is for good. */
+TEST(a_fence_that_the_kernel_refuses_is_the_last, "the lock is not owned any more") {
+    refuses = true;
+    ck_assert_uint_eq(fences_of(2, 100, 5000, 5000 * US), 1);
 }
