@@ -43,7 +43,7 @@ cpu_set_t sbt_cpus;
 
 static struct {
     uint64_t next_ns; /* no look before that time; atomic, relaxed: it decides nothing else */
-    uint32_t looking; /* a thread looks; all below is its own, and passes on with this word */
+    uint32_t looking; /* the id of the thread that looks; all below is its own, and passes on with this word */
     uint32_t n_looks;
     bool knows_mounts;
     int files;
@@ -160,8 +160,10 @@ void sbt_cpus_look(void) {
     const uint64_t now = read_ns(CLOCK_MONOTONIC_COARSE);
     if (SBT_LIKELY(now < next))
         return;
+    uint32_t none = 0;
     sbt_handlers_hold();
-    if (__atomic_exchange_n(&state.looking, 1, __ATOMIC_ACQUIRE) == 0) { /* pairs with the release below */
+    if (__atomic_compare_exchange_n(&state.looking, &none, sbt_thread_tid(), false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) { /* pairs with the release below */
         if (__atomic_compare_exchange_n(&state.next_ns, &next, now + LOOK_EVERY_NS, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED))
             look();
@@ -177,8 +179,10 @@ uint32_t sbt_cpus_most(void) {
 }
 
 void sbt_cpus_forbid(void) {
+    uint32_t looks;
     __atomic_store_n(&state.next_ns, NEVER, __ATOMIC_RELAXED);
-    while (__atomic_load_n(&state.looking, __ATOMIC_ACQUIRE) != 0) /* a look is some microseconds */
+    /* A look is some microseconds. The caller's own goes on when this has returned: it is in a handler. */
+    while ((looks = __atomic_load_n(&state.looking, __ATOMIC_ACQUIRE)) != 0 && looks != sbt_thread_tid())
         sbt_cpu_relax();
 }
 

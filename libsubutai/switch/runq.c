@@ -163,6 +163,7 @@ static void put_first(struct sbt_carrier *x, struct sbt_fiber *f) {
 static inline void put_last(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                             enum sbt_runq_of which) {
     struct sbt_runq *q = &x->queue[which];
+    last->next = NULL;
     if (q->tail != NULL)
         q->tail->next = first;
     else
@@ -174,7 +175,6 @@ static inline void put_last(struct sbt_carrier *x, struct sbt_fiber *first, stru
 /* x runs the caller. Handlers are deferred by the caller. */
 static inline void append_here(struct sbt_carrier *x, struct sbt_fiber *first, struct sbt_fiber *last, uint32_t n,
                                enum sbt_runq_of which) {
-    last->next = NULL;
     sbt_own_lock_enter(&x->lock);
     put_last(x, first, last, n, which);
     sbt_own_lock_leave(&x->lock);
@@ -196,7 +196,6 @@ static SBT_NOINLINE void append(struct sbt_carrier *x, bool is_here, struct sbt_
         append_here(x, first, last, n, which);
         return;
     }
-    last->next = NULL;
     sbt_own_lock_visit(&x->lock);
     put_last(x, first, last, n, which);
     sbt_own_lock_depart(&x->lock);
@@ -412,10 +411,16 @@ void sbt_runq_give_away(struct sbt_carrier *x) {
         sbt_runq_push(NULL, f, f, 1, SBT_WOKEN);
 }
 
-/* From now on carriers take their run queues' locks. */
+/*
+ * From now on carriers take their run queues' locks. A handler that cannot be deferred may have interrupted its own
+ * thread under one of them. It would wait for itself, so it visits none: a lock that is owned stays so until its next
+ * visitor, which finds that heavy fences are refused.
+ */
 void sbt_switch_before_filter(void) {
     struct sbt_switch_state *s = SBT_SWITCH;
     sbt_own_lock_forbid();
+    if (SBT_UNLIKELY(sbt_self.handlers_held != 0))
+        return;
     for (uint32_t i = 0; i < sbt_switch_n_carriers(s); i++) {
         sbt_handlers_hold();
         sbt_own_lock_visit(&s->carrier[i].lock);

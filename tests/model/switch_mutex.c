@@ -70,7 +70,7 @@ void walk_mutex_setup(bool delegated, bool found, uint32_t n_servers) {
         direct_auto_fork_child();
     was_found = found;
     direct_auto_start(DIRECT_SHARE_BY_TURNS);
-    direct_auto = found;
+    direct_auto = direct_auto_samples = found;
     sbt_switch_servers = n_servers;
     mutex = of_first_server(n_servers);
     sbt_lot_fork_child();

@@ -44,6 +44,21 @@ __attribute__((noinline)) void longest(void) {
     pthread_mutex_unlock(&queue);
 }
 
+/* On the heap, by a function with a name that no column has room for. */
+static pthread_mutex_t *made;
+void make_the_mutex_that_all_of_the_workers_wait_for(void);
+__attribute__((noinline)) void make_the_mutex_that_all_of_the_workers_wait_for(void) {
+    made = malloc(sizeof *made);
+    if (made == NULL || pthread_mutex_init(made, NULL) != 0)
+        exit(1);
+}
+
+static void use_made(void) {
+    pthread_mutex_lock(made);
+    compute(50);
+    pthread_mutex_unlock(made);
+}
+
 /* app::pool::worker, in the new mangling */
 void *worker(void *argument) __asm__("_RNvNtCs4fqI2P2rA04_3app4pool6worker");
 void *worker(void *argument) {
@@ -51,12 +66,14 @@ void *worker(void *argument) {
         push();
         longest();
         swollen();
+        use_made();
         compute(20);
     }
     return argument;
 }
 
 int main(void) {
+    make_the_mutex_that_all_of_the_workers_wait_for();
     run(4, worker);
     return 0;
 }

@@ -303,11 +303,15 @@ check "mangled: and its sections are handed over" matches "$err" "delegated: '[^
 subutai report mangled.sbt
 check "mangled: in the text, with a line that says the symbol" matches "$out" \
     $'\n 1\\. \\[hot-lock\\] '"${queue//[()]/.}"$'.*\nObjects\n'
+typed=$(tr -s ' \n' ' ' <<<"$out" | grep -oE 'make_the_mutex_that_all_of_the_workers_wait_for[^:]*: --delegate calls it [^ ]+')
+check "mangled: a place that is cut in the table, and what to type" matches "$typed" 'calls it mangled\+0x[0-9a-f]+$'
 check "mangled: a name is cut between characters" iconv -f utf-8 -t utf-8 -o utf-8 <<<"$out"
 if [ "$DEMANGLES" = true ]; then
     check "mangled: what to type" matches "$out" $'\n  app::.anonymous namespace.::queue: --delegate calls it _ZN3app12_GLOBAL__N_15queueE\n'
     check "mangled: a name of 200 letters, too" matches "$(tr -s ' \n' ' ' <<<"$out")" ': --delegate calls it _ZN3app(10namespaces){16}4wideE'
 fi
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' --delegate="${typed##* }" -- "$MANGLED"
+check "mangled: it is a name of that mutex" matches "$err" "subutai: delegated: 'mangled[^']+': "
 subutai report --folded - mangled.sbt
 check "mangled: also there" iconv -f utf-8 -t utf-8 -o utf-8 <<<"$out"
 check "mangled: in folded stacks" matches "$out" "$worker;$push;${queue//[()]/.} [0-9]+"

@@ -7,6 +7,7 @@
 #include "delegate.h"
 
 #include <setjmp.h>
+#include <string.h>
 
 static pthread_mutex_t *made;
 
@@ -33,6 +34,15 @@ static void *count_up(void *number) {
 static void counts(void) {
     run(N, count_up);
     CHECK(count == N * ROUNDS);
+}
+
+/* ---- as programs do that set their title: the environment is overwritten ---- */
+extern char **environ;
+
+static void overwritten(void) {
+    for (char **at = environ; *at != NULL; at++)
+        memset(*at, 'x', strlen(*at));
+    counts();
 }
 
 /* ---- made at run time: known by where it was made ---- */
@@ -247,6 +257,7 @@ static void switching_ends(void) {
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"counts", counts},
+        {"overwritten", overwritten},
         {"made-counts", made_counts},
         {"nested", nested},
         {"jumps", jumps},

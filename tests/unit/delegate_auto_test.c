@@ -126,6 +126,27 @@ TEST(a_trial_is_abandoned_when_the_monitor_sleeps) {
     ck_assert_uint_eq(direct_auto_counted().begun, 0);
 }
 
+static unsigned n_timed_of(unsigned n) {
+    unsigned n_timed = 0;
+    for (unsigned i = 0; i < n; i++)
+        n_timed += direct_auto_begin_wait() != 0;
+    return n_timed;
+}
+
+TEST(locks_are_timed_while_the_monitor_looks_at_switched_threads) {
+    begin(DIRECT_SHARE_TRIED);
+    ck_assert_uint_eq(n_timed_of(100 * DIRECT_SHARE_EVERY), 0);
+    look(false);
+    ck_assert_uint_eq(n_timed_of(100 * DIRECT_SHARE_EVERY), 0);
+    look(true);
+    ck_assert_uint_eq(n_timed_of(100 * DIRECT_SHARE_EVERY), 100);
+    look(false);
+    ck_assert_uint_eq(n_timed_of(100 * DIRECT_SHARE_EVERY), 0);
+    look(true);
+    direct_auto_fork_child();
+    ck_assert_uint_eq(n_timed_of(100 * DIRECT_SHARE_EVERY), 0);
+}
+
 TEST(a_section_is_timed_once) {
     begin(DIRECT_SHARE_ANYWAY);
     direct_auto_begin_section(&hot, now_ns);

@@ -170,6 +170,12 @@ const char *names_delegated(struct names *n, uint32_t object) {
     return is_name(n->object_delegated[object]) ? n->object_delegated[object] : NULL;
 }
 
+bool names_says_delegated(struct names *n, uint32_t object) {
+    const char *symbol = names_symbol(n, object);
+    return symbol != NULL ? strcmp(symbol, names_object(n, object)) == 0
+                          : site_to_delegate(n->report, object) == n->report->objects[object].made;
+}
+
 /* "app::pool+0x28" of "_ZN3app4poolE+0x28". */
 static char *readable(const char *symbol) {
     size_t length = strcspn(symbol, "+");

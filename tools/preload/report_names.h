@@ -43,6 +43,8 @@ const char *names_symbol(struct names *names, uint32_t object);
  * that waited for it most. NULL: it has none.
  */
 const char *names_delegated(struct names *names, uint32_t object);
+/* Is that what names_object says of the mutex? */
+bool names_says_delegated(struct names *names, uint32_t object);
 /* "lock", "app::lock" of "_ZN3app4lockE", or "mutex#3 (queue.c:42 push)". */
 const char *names_object(struct names *names, uint32_t object);
 /* "main", or "worker#2". */

@@ -41,16 +41,21 @@ static void object_row(const struct text *t, struct table *table, const struct r
     table_add(table, "%.1f %%", text_percent((double)row->path_ns, (double)t->r->path.ns));
 }
 
-/* What to type for a lock of the table that has another name in its file. */
+/* What to type for a lock of the table, or for those of a class, that have another name there, or are cut. */
 static void names_to_type(const struct text *t, const struct report_row *row) {
-    const char *symbol = names_delegated(t->page->names, row->object),
-               *name = names_object(t->page->names, row->object);
-    if (row->is_class || symbol == NULL || names_symbol(t->page->names, row->object) == NULL ||
-        strcmp(symbol, name) == 0)
+    const char *symbol = names_delegated(t->page->names, row->object);
+    bool has_none = row->is_class &&
+                    (!t->r->objects[row->object].made_by_init || names_symbol(t->page->names, row->object) != NULL);
+    if (symbol == NULL || has_none)
         return;
-    char *line = cmd_format("%s: --delegate calls it %s", name, symbol);
-    text_paragraph(t->out, "  ", line);
-    free(line);
+    char *name = report_row_name(t->page, row);
+    bool is_cut = row->n_contended > 0 && strlen(name) > (row->is_class ? CLASS_WIDTH : NAME_WIDTH);
+    if (is_cut || !names_says_delegated(t->page->names, row->object)) {
+        char *line = cmd_format("%s: --delegate calls %s %s", name, row->is_class ? "them" : "it", symbol);
+        text_paragraph(t->out, "  ", line);
+        free(line);
+    }
+    free(name);
 }
 
 /* What its row leaves out. */

@@ -4,7 +4,7 @@
  *
  * A free mutex is taken, and unlocked, as if there were none of this. Of the locks that find a mutex locked one in
  * DIRECT_SHARE_EVERY is timed: the wait, and the section. The section's end is found by the bit TIMED of the mutex's
- * word, which sends the unlock to the slow path.
+ * word, which sends the unlock to the slow path. While threads are not switched nothing could come of it, and none is.
  *
  * What is known of a mutex is in a table here, by its address, and not in the mutex: the monitor decides, and must not
  * touch a mutex that the program may have freed. The table has sets of WAYS places, a cache line each. A mutex for
@@ -66,7 +66,7 @@ static enum direct_share_how how_decided;
 static uint64_t next_trial_ns;
 static struct direct_auto_counts counts; /* atomic */
 
-bool direct_auto;
+bool direct_auto, direct_auto_samples;
 
 void direct_auto_start(enum direct_share_how how) {
     how_decided = how;
@@ -369,6 +369,8 @@ static void abandon_trials(const struct sbt_switch_look *look) {
 void direct_auto_look(const struct sbt_switch_look *look) {
     if (!direct_auto)
         return;
+    if (__atomic_load_n(&direct_auto_samples, __ATOMIC_RELAXED) != look->steady)
+        __atomic_store_n(&direct_auto_samples, look->steady, __ATOMIC_RELAXED);
     if (!look->steady) {
         abandon_trials(look);
         return;
@@ -389,6 +391,7 @@ void direct_auto_fork_child(void) {
         return;
     for (size_t i = 0; i < SETS * WAYS; i++)
         free_place(i);
+    direct_auto_samples = false;
     next_trial_ns = served_since_ns = 0;
     counts = (struct direct_auto_counts){0, 0, 0};
 }

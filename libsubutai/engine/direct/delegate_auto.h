@@ -22,8 +22,13 @@ void direct_auto_start(enum direct_share_how how);
 /* Is it delegated at present? It changes at any time. */
 bool direct_auto_delegates(const struct sbt_mutex *mx);
 
+/* Threads are switched, and the monitor looks at samples. Atomic, the monitor's; relaxed: any answer is right. */
+extern bool direct_auto_samples;
+
 /* The caller has found a mutex locked. 0, or the time if this wait and its section are timed. */
 static inline uint64_t direct_auto_begin_wait(void) {
+    if (SBT_LIKELY(!__atomic_load_n(&direct_auto_samples, __ATOMIC_RELAXED)))
+        return 0;
     return ++direct_self.n_contended % DIRECT_SHARE_EVERY == 0 ? sbt_now_ns() : 0;
 }
 

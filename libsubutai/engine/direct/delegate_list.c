@@ -26,9 +26,12 @@
 #define ANY_SERVER UINT32_MAX /* by the mutex's address */
 #define NO_SERVER "there is no server of that name"
 
+#define SHOWN 100
+
 struct entry {
-    const char *name; /* in the option's text */
+    const char *name; /* in the option's text, at the start: a program may overwrite its environment */
     size_t n;
+    char shown[SHOWN]; /* the name, or its beginning */
     uint32_t server;
     struct sbt_place place;
     const char *why_not;               /* NULL: it is delegated */
@@ -40,10 +43,26 @@ static struct entry entries[ENTRIES_MOST];
 uint32_t direct_n_delegates;
 static const char *no_list;  /* the option's text, which is no list of names; NULL: it is one */
 static const char *left_out; /* the first name for which there was no room; NULL: there was */
+static char kept[1024];      /* what one of the two points to */
 static bool all, by_site, told;
 static uint32_t too_many, of_most; /* servers that were asked for, and how many may be; 0: no more than those */
 
 /* ---- the option ---- */
+
+/* Copy what fits in. */
+static const char *keep(char *to, size_t size, const char *text, size_t n) {
+    n = n < size - 1 ? n : size - 1;
+    memcpy(to, text, n);
+    to[n] = '\0';
+    return to;
+}
+
+static struct entry *new_entry(const char *name, size_t n) {
+    struct entry *e = &entries[direct_n_delegates];
+    *e = (struct entry){.name = name, .n = n, .server = ANY_SERVER};
+    keep(e->shown, sizeof e->shown, name, n);
+    return e;
+}
 
 /* "NUMBER", of a server. False: there is none. */
 static bool parse_server(const char *text, const char *end, uint32_t *server) {
@@ -106,11 +125,10 @@ static const char *look_up(struct entry *e, uint32_t nth) {
 /* False: there is none of that number, or no room for it. */
 static bool add_nth(const char *name, size_t n, uint32_t nth) {
     if (direct_n_delegates == ENTRIES_MOST) {
-        left_out = left_out == NULL && nth == 0 ? name : left_out;
+        left_out = left_out == NULL && nth == 0 ? keep(kept, sizeof kept, name, strlen(name)) : left_out;
         return false;
     }
-    struct entry *e = &entries[direct_n_delegates];
-    *e = (struct entry){.name = name, .n = n, .server = ANY_SERVER};
+    struct entry *e = new_entry(name, n);
     e->why_not = look_up(e, nth);
     if (nth > 0 && e->why_not != NULL)
         return false;
@@ -132,7 +150,8 @@ static bool start_auto(const char *text) {
         [DIRECT_SHARE_TRIED] = "auto", [DIRECT_SHARE_ANYWAY] = "auto!", [DIRECT_SHARE_BY_TURNS] = "turns!"};
     for (int how = 0; how <= DIRECT_SHARE_BY_TURNS; how++)
         if (strcmp(text, hows[how]) == 0) {
-            entries[direct_n_delegates++] = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
+            new_entry(text, strlen(text));
+            direct_n_delegates++;
             all = direct_delegates = true;
             direct_auto_start((enum direct_share_how)how);
             return true;
@@ -144,7 +163,7 @@ void direct_delegate_start(const char *text, uint32_t n_servers) {
     if (text == NULL || strcmp(text, "none") == 0)
         return;
     if (!is_list(text)) {
-        no_list = text;
+        no_list = keep(kept, sizeof kept, text, strlen(text));
         return;
     }
     if (n_servers > sbt_usable_cpus() || n_servers > SBT_SWITCH_SERVERS_MOST) {
@@ -156,8 +175,8 @@ void direct_delegate_start(const char *text, uint32_t n_servers) {
     if (start_auto(text))
         return;
     if (strcmp(text, "all") == 0 || (strncmp(text, "all@", 4) == 0 && strchr(text, ',') == NULL)) {
-        struct entry *e = &entries[direct_n_delegates++];
-        *e = (struct entry){.name = text, .n = strlen(text), .server = ANY_SERVER};
+        struct entry *e = new_entry(text, strlen(text));
+        direct_n_delegates++;
         if (text[3] == '@' && !parse_server(text + 4, text + e->n, &e->server))
             e->why_not = NO_SERVER;
         all = direct_delegates = e->why_not == NULL;
@@ -173,15 +192,8 @@ void direct_delegate_start(const char *text, uint32_t n_servers) {
         sbt_switch_servers = 0; /* they would have nothing to do */
 }
 
-static const char *name_of(const struct entry *e, char text[static 100]) {
-    size_t n = e->n < 99 ? e->n : 99;
-    memcpy(text, e->name, n);
-    text[n] = '\0';
-    return text;
-}
-
 static void say_what_is_not(void) {
-    char name[100], servers[DECIMAL_SIZE], most[DECIMAL_SIZE];
+    char servers[DECIMAL_SIZE], most[DECIMAL_SIZE];
     if (no_list != NULL)
         sbt_log(1, "nothing is delegated: '", no_list, "' is no list of names with commas", NULL);
     if (too_many != 0)
@@ -191,7 +203,7 @@ static void say_what_is_not(void) {
                 decimal_of(most, of_most), NULL);
     for (uint32_t i = 0; i < direct_n_delegates; i++)
         if (entries[i].why_not != NULL)
-            sbt_log(1, "not delegated: '", name_of(&entries[i], name), "': ", entries[i].why_not, NULL);
+            sbt_log(1, "not delegated: '", entries[i].shown, "': ", entries[i].why_not, NULL);
     if (left_out != NULL)
         sbt_log(1, "not delegated: '", left_out, "': there are more names than the library has room for", NULL);
 }
@@ -271,11 +283,10 @@ void direct_delegate_count(uint32_t delegated, bool begins_batch, bool waits) {
 }
 
 static void say_what_was(const struct entry *e) {
-    char name[100], sections[DECIMAL_SIZE], batches[DECIMAL_SIZE], waits[DECIMAL_SIZE];
+    char sections[DECIMAL_SIZE], batches[DECIMAL_SIZE], waits[DECIMAL_SIZE];
     const char *n_waits = decimal_of(waits, __atomic_load_n(&e->waits, __ATOMIC_RELAXED));
-    sbt_log(2, "delegated: '", name_of(e, name),
-            "': ", decimal_of(sections, __atomic_load_n(&e->sections, __ATOMIC_RELAXED)), " sections in ",
-            decimal_of(batches, __atomic_load_n(&e->batches, __ATOMIC_RELAXED)), " batches",
+    sbt_log(2, "delegated: '", e->shown, "': ", decimal_of(sections, __atomic_load_n(&e->sections, __ATOMIC_RELAXED)),
+            " sections in ", decimal_of(batches, __atomic_load_n(&e->batches, __ATOMIC_RELAXED)), " batches",
             sbt_switch_servers != 0 ? ", behind those of other mutexes " : NULL, n_waits, NULL);
 }
 
