@@ -35,6 +35,8 @@ struct passed {
     uint64_t poll_ns[2]; /* the work before the first of them, and before all */
     uint32_t skipped;    /* the lock that is held, but left out; REP_NONE: none */
     uint32_t skipped_depth;
+    bool keeps; /* a wait for the condition, which may have been in vain */
+    struct sbt_trace_event kept;
     size_t arrival;
 };
 
@@ -184,6 +186,25 @@ static bool batch(struct pass *p, struct sbt_trace_event *e) {
 }
 
 /*
+ * Waits that ended in vain go on until a signal that did not: the thread that waits for the condition again without a
+ * call between was woken for nothing. A broadcast wakes those alone that had something to do.
+ */
+static bool wake_needed(struct pass *p, struct sbt_trace_event *e) {
+    struct passed *t = &p->thread;
+    bool own = e->object == p->advice->object;
+    bool waits = own && e->op == SBT_TRACE_COND_WAIT;
+    if (t->keeps && waits)
+        e->work_ns = t->kept.work_ns;
+    else if (t->keeps)
+        put(p, &t->kept);
+    t->keeps = waits && e->result == 0;
+    t->kept = *e;
+    if (own && e->op == SBT_TRACE_COND_BROADCAST)
+        e->op = SBT_TRACE_COND_SIGNAL;
+    return !t->keeps;
+}
+
+/*
  * Sleeps with the lock held are made up for behind its section, or at the thread's end. A wait for a condition gives
  * the lock back and takes it again, so they come behind the section that follows it.
  */
@@ -222,6 +243,9 @@ static bool change(struct pass *p, struct sbt_trace_event *e) {
         return block(p, e);
     case REP_MANY_LOCKS:
         return batch(p, e);
+    case REP_BROADCAST_STORM:
+    case REP_FUTILE_WAKEUPS:
+        return wake_needed(p, e);
     default:
         return true;
     }
@@ -290,6 +314,8 @@ static void walk(struct pass *p, uint32_t thread) {
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
     while (next(p, &cursor, &e))
         step(p, &e);
+    if (p->thread.keeps)
+        put(p, &p->thread.kept);
     /* Not every thread's last event is its end. */
     put_sleep(p, p->thread.work_ns + work_of_polls(&p->thread, false), p->thread.owed_ns);
 }

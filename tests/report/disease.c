@@ -440,6 +440,50 @@ static void killed_asleep(void) {
         pthread_cond_wait(&never, &hot);
 }
 
+/* Killed by another thread, after its time without a call. */
+static void *killing_thread(void *argument) {
+    raise(SIGKILL);
+    return argument;
+}
+
+static void *dozing_thread(void *argument) {
+    pause_us(10000000);
+    return argument;
+}
+
+/* One thread sleeps, and the first one too, or it computes: both without a call that a profile has. */
+static void killed_after(bool computes) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, dozing_thread, NULL) != 0)
+        abort();
+    if (computes)
+        compute(200000);
+    else
+        pause_us(200000);
+    run(1, killing_thread);
+}
+
+static void killed_dozing(void) {
+    killed_after(false);
+}
+
+static void *ending_thread(void *argument) {
+    compute(100000);
+    raise(SIGKILL);
+    return argument;
+}
+
+/* Threads that have ended before have computed, too; and the one that is killed since its beginning. */
+static void killed_computing(void) {
+    pthread_t thread;
+    for (int i = 0; i < 4; i++)
+        run(1, computing_thread);
+    if (pthread_create(&thread, NULL, dozing_thread, NULL) != 0)
+        abort();
+    compute(100000);
+    run(1, ending_thread);
+}
+
 static void alone_together(void) {
     run(3, computing_thread);
 }
@@ -468,7 +512,9 @@ int main(int argc, char **argv) {
                     {"alone-joined", alone_joined},
                     {"alone-together", alone_together},
                     {"by-signal", by_signal},
-                    {"killed-asleep", killed_asleep}};
+                    {"killed-asleep", killed_asleep},
+                    {"killed-dozing", killed_dozing},
+                    {"killed-computing", killed_computing}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();
