@@ -62,6 +62,24 @@ static void hot_found(void) {
     run(4, heap_thread);
 }
 
+/* The same, and one hold in fifty loses its processor, as on a machine where others compute. */
+static void *stalled_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&hot);
+        compute(200);
+        if (i % 50 == 25)
+            pause_us(30000);
+        pthread_mutex_unlock(&hot);
+        compute(20);
+    }
+    return NULL;
+}
+
+static void hot_stalled(void) {
+    run(4, stalled_thread);
+}
+
 static sem_t gate;
 
 /* As threading.Lock of Python: the thread that waits gives back. */
@@ -93,15 +111,24 @@ static void *convoy_thread(void *argument) {
     return NULL;
 }
 
-static void convoy(void) {
+static void queue_up(int n) {
     pthread_t threads[8];
     pthread_mutex_lock(&convoyed);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < n; i++)
         pthread_create(&threads[i], NULL, convoy_thread, NULL);
     pause_us(20000); /* all have come */
     pthread_mutex_unlock(&convoyed);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void convoy(void) {
+    queue_up(8);
+}
+
+/* Two threads are no convoy. */
+static void handed_over(void) {
+    queue_up(2);
 }
 
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
@@ -495,6 +522,8 @@ int main(int argc, char **argv) {
     } diseases[] = {{"hot-lock", hot_lock},
                     {"hot-made", hot_made},
                     {"hot-found", hot_found},
+                    {"hot-stalled", hot_stalled},
+                    {"handed-over", handed_over},
                     {"hot-semaphore", hot_semaphore},
                     {"convoy", convoy},
                     {"lock-over-io", lock_over_io},

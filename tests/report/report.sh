@@ -186,6 +186,17 @@ check "killed while it sleeps: the report does not say that the thread computed"
 subutai report asleep.sbt
 check "and does not advise to share out its work" matches "$(grep -c '\[serial\]' <<<"$out")" '^0$'
 
+# A machine where others compute: holders lose their processors, and woken threads wait for one. That is no work under the lock.
+for calls in all waits; do
+    settled 'first hot-lock hot' stalled.sbt hot-stalled --engine glibc --record-calls $calls
+    subutai report stalled.sbt
+    check "a lock of which few holders did not run, $calls: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
+        '\[hot-lock\] hot .* the holder did not run, in few of the holds.*quiet machine'
+done
+settled 'first hot-lock convoyed' handed.sbt handed-over --engine ni
+subutai report handed.sbt
+check "a lock that is handed over for longer than it is held: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
+    '\[hot-lock\] convoyed .* Most of that is no hold, but the time until a woken thread runs\..*quiet machine'
 # Of the processor time all is there, and each thread that was in no call has its part, also one that slept.
 subutai record -o computing.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-computing
 subutai report --json computing.sbt
