@@ -196,7 +196,7 @@ done
 settled 'first hot-lock convoyed' handed.sbt handed-over --engine ni
 subutai report handed.sbt
 check "a lock that is handed over for longer than it is held: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
-    '\[hot-lock\] convoyed .* Most of that is no hold, but the time until a woken thread runs\..*quiet machine'
+    '\[hot-lock\] convoyed .* Most of its part of the path is no hold, but the time until a woken thread runs\..*quiet machine'
 # Of the processor time all is there, and each thread that was in no call has its part, also one that slept.
 subutai record -o computing.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-computing
 subutai report --json computing.sbt
