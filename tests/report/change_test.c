@@ -459,6 +459,21 @@ TEST(waits_in_vain_go_on) {
     change_end();
 }
 
+/* Two threads had something to do: a signal would not wake both. */
+TEST(broadcast_that_two_needed_stays) {
+    scene_begin();
+    for (uint32_t t = 0; t < 2; t++) {
+        take(t, 10 + 2 * t, MUTEX, t + 1);
+        wait_(t, 11 + 2 * t, 100 + 10 * t, COND, 1, MUTEX, t + 3);
+        unlock(t, 105 + 10 * t, MUTEX);
+    }
+    signal_(2, 90, COND, 1, true);
+    signal_(2, 190, COND, 2, true);
+    change_scene(about(REP_BROADCAST_STORM, COND), true);
+    DOES(2, "cond_broadcast 2 +90, cond_signal 2 +99");
+    change_end();
+}
+
 /* The thread has had something to do, and one wait has timed out: both waits stay. */
 TEST(waits_that_were_not_in_vain_stay) {
     scene_begin();
