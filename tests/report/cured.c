@@ -122,8 +122,7 @@ static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER;
 static int n_tasks, n_got;
 static bool over;
 
-static void *pool_thread(void *argument) {
-    (void)argument;
+static void take_tasks(long us) {
     pthread_mutex_lock(&pool_lock);
     for (;;) {
         while (n_tasks == 0 && !over)
@@ -133,17 +132,30 @@ static void *pool_thread(void *argument) {
         n_tasks--;
         n_got++;
         pthread_mutex_unlock(&pool_lock);
-        compute(10);
+        compute(us);
         pthread_mutex_lock(&pool_lock);
     }
     pthread_mutex_unlock(&pool_lock);
-    return NULL;
+}
+
+static void finish(pthread_t *threads, int n) {
+    pthread_mutex_lock(&pool_lock);
+    over = true;
+    pthread_cond_broadcast(&work_there);
+    pthread_mutex_unlock(&pool_lock);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void *signalled_thread(void *argument) {
+    take_tasks(10);
+    return argument;
 }
 
 static void broadcast_storm(void) {
     pthread_t threads[16];
     for (int i = 0; i < 16; i++)
-        pthread_create(&threads[i], NULL, pool_thread, NULL);
+        pthread_create(&threads[i], NULL, signalled_thread, NULL);
     for (int i = 0; i < 400;) {
         pthread_mutex_lock(&pool_lock);
         if (n_got == i) {
@@ -154,12 +166,28 @@ static void broadcast_storm(void) {
         pthread_mutex_unlock(&pool_lock);
         pause_us(20);
     }
-    pthread_mutex_lock(&pool_lock);
-    over = true;
-    pthread_cond_broadcast(&work_there);
-    pthread_mutex_unlock(&pool_lock);
-    for (int i = 0; i < 16; i++)
-        pthread_join(threads[i], NULL);
+    finish(threads, 16);
+}
+
+/* ---- an idle pool: two threads of six ---- */
+
+static void *pool_thread(void *argument) {
+    take_tasks(200);
+    return argument;
+}
+
+static void idle_pool(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, pool_thread, NULL);
+    for (int i = 0; i < 40; i++) {
+        compute(3000);
+        pthread_mutex_lock(&pool_lock);
+        n_tasks++;
+        pthread_mutex_unlock(&pool_lock);
+        pthread_cond_signal(&work_there);
+    }
+    finish(threads, 2);
 }
 
 int main(int argc, char **argv) {
@@ -168,7 +196,8 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } cured[] = {
         {"hot-lock", hot_lock},     {"lock-over-io", lock_over_io},           {"false-spin", false_spin},
-        {"many-locks", many_locks}, {"barrier-imbalance", barrier_imbalance}, {"broadcast-storm", broadcast_storm}};
+        {"many-locks", many_locks}, {"barrier-imbalance", barrier_imbalance}, {"broadcast-storm", broadcast_storm},
+        {"idle-pool", idle_pool}};
     for (size_t i = 0; argc == 2 && i < sizeof cured / sizeof *cured; i++)
         if (strcmp(argv[1], cured[i].name) == 0) {
             cured[i].run();
