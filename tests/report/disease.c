@@ -102,20 +102,19 @@ static void hot_semaphore(void) {
 static pthread_mutex_t convoyed = PTHREAD_MUTEX_INITIALIZER;
 
 /* With locks that are handed over in the order of coming the queue does not end while all come back at once. */
-static void *convoy_thread(void *argument) {
-    (void)argument;
-    for (int i = 0; i < 200; i++) {
+static void *convoy_thread(void *times) {
+    for (long i = 0; i < (long)times; i++) {
         pthread_mutex_lock(&convoyed);
         pthread_mutex_unlock(&convoyed);
     }
     return NULL;
 }
 
-static void queue_up(int n) {
+static void queue_up(int n, long times) {
     pthread_t threads[8];
     pthread_mutex_lock(&convoyed);
     for (int i = 0; i < n; i++)
-        pthread_create(&threads[i], NULL, convoy_thread, NULL);
+        pthread_create(&threads[i], NULL, convoy_thread, (void *)times);
     pause_us(20000); /* all have come */
     pthread_mutex_unlock(&convoyed);
     for (int i = 0; i < n; i++)
@@ -123,12 +122,12 @@ static void queue_up(int n) {
 }
 
 static void convoy(void) {
-    queue_up(8);
+    queue_up(8, 200);
 }
 
 /* Two threads are no convoy. */
 static void handed_over(void) {
-    queue_up(2);
+    queue_up(2, 3000);
 }
 
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;

@@ -193,7 +193,7 @@ for calls in all waits; do
     check "a lock of which few holders did not run, $calls: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
         '\[hot-lock\] hot .* the holder did not run, in few of the holds.*quiet machine'
 done
-settled 'first hot-lock convoyed' handed.sbt handed-over --engine ni
+settled 'first hot-lock convoyed && json ".[0].critical_path.objects[0] | .wakeup_ns > .held_ns"' handed.sbt handed-over --engine ni
 subutai report handed.sbt
 check "a lock that is handed over for longer than it is held: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
     '\[hot-lock\] convoyed .* Most of its part of the path is no hold, but the time until a woken thread runs\..*quiet machine'
