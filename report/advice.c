@@ -273,8 +273,10 @@ static void advise_many_locks(struct rep_report *r) {
     if (most->n_objects == 1 && is_advised(r, a.object)) /* threads wait for it: what it takes to lock it is less */
         return;
     a.basis = REP_BASIS_PATH;
-    a.gain_ns = part(calls_ns, work_ns) * (double)(r->path.work_ns + r->path.held_ns);
-    a.gain_ns = a.gain_ns < calls_ns ? a.gain_ns : calls_ns;
+    /* In a trace of each call the recorder's time is in all of the path, so the calls have that share of it. */
+    a.gain_ns = share * (double)(r->path.work_ns + r->path.held_ns + (r->info.profile ? 0 : r->path.calls_ns));
+    if (r->info.profile && a.gain_ns > calls_ns)
+        a.gain_ns = calls_ns;
     a.figure = "calls_share";
     a.unit = REP_SHARE;
     a.value = share;
@@ -344,7 +346,7 @@ static void advise_program(struct rep_report *r) {
             a.value = part((double)r->threads[i].path_ns, (double)r->path.ns);
             a.thread = i;
         }
-    bool guessed = r->info.completed && a.thread != REP_NONE &&
+    bool guessed = r->info.completed && (r->n_guessed > 1 || !r->info.cpu_is_known) && a.thread != REP_NONE &&
                    part((double)r->threads[a.thread].guessed_ns, (double)r->threads[a.thread].path_ns) >= MOSTLY;
     if (r->n_live > 1 && !guessed && a.value >= SERIAL_LEAST &&
         part((double)r->path.work_ns, (double)r->path.ns) >= MOSTLY)

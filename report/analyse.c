@@ -84,6 +84,7 @@ static void add_times(struct rep_times *to, const struct rep_times *t) {
     to->off_cpu_ns += t->off_cpu_ns;
     to->calls_ns += t->calls_ns;
     to->outside_ns += t->outside_ns;
+    to->unknown_ns += t->unknown_ns;
     to->idle_ns += t->idle_ns;
     to->as_lock_ns += t->as_lock_ns;
     to->sections.ns += t->sections.ns;

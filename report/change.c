@@ -35,6 +35,8 @@ struct passed {
     uint64_t poll_ns[2]; /* the work before the first of them, and before all */
     uint32_t skipped;    /* the lock that is held, but left out; REP_NONE: none */
     uint32_t skipped_depth;
+    bool keeps; /* a wait for the condition, which may have been in vain */
+    struct sbt_trace_event kept;
     size_t arrival;
 };
 
@@ -53,6 +55,9 @@ struct pass {
     struct loads *loads; /* [n_threads] */
     double *mean;        /* [generation] */
     uint64_t n_generations;
+    /* a condition: how many waits each signal ended that were not in vain, by its number; 2: two or more */
+    uint8_t *n_woken;
+    uint64_t n_signals;
 };
 
 static bool is_lock(uint8_t op) {
@@ -183,6 +188,28 @@ static bool batch(struct pass *p, struct sbt_trace_event *e) {
     return false;
 }
 
+static bool is_of_condition(const struct pass *p, const struct sbt_trace_event *e, unsigned op) {
+    return e->object == p->advice->object && e->op == op;
+}
+
+/*
+ * Waits that ended in vain go on until a signal that did not: the thread that waits for the condition again without a
+ * call between was woken for nothing. A broadcast that ended one other wait becomes a signal for that.
+ */
+static bool wake_needed(struct pass *p, struct sbt_trace_event *e) {
+    struct passed *t = &p->thread;
+    bool waits = is_of_condition(p, e, SBT_TRACE_COND_WAIT);
+    if (t->keeps && waits)
+        e->work_ns = t->kept.work_ns;
+    else if (t->keeps)
+        put(p, &t->kept);
+    t->keeps = waits && e->result == 0;
+    t->kept = *e;
+    if (is_of_condition(p, e, SBT_TRACE_COND_BROADCAST) && (e->order >= p->n_signals || p->n_woken[e->order] < 2))
+        e->op = SBT_TRACE_COND_SIGNAL;
+    return !t->keeps;
+}
+
 /*
  * Sleeps with the lock held are made up for behind its section, or at the thread's end. A wait for a condition gives
  * the lock back and takes it again, so they come behind the section that follows it.
@@ -222,6 +249,9 @@ static bool change(struct pass *p, struct sbt_trace_event *e) {
         return block(p, e);
     case REP_MANY_LOCKS:
         return batch(p, e);
+    case REP_BROADCAST_STORM:
+    case REP_FUTILE_WAKEUPS:
+        return wake_needed(p, e);
     default:
         return true;
     }
@@ -290,6 +320,8 @@ static void walk(struct pass *p, uint32_t thread) {
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
     while (next(p, &cursor, &e))
         step(p, &e);
+    if (p->thread.keeps)
+        put(p, &p->thread.kept);
     /* Not every thread's last event is its end. */
     put_sleep(p, p->thread.work_ns + work_of_polls(&p->thread, false), p->thread.owed_ns);
 }
@@ -349,6 +381,44 @@ static void find_loads(struct pass *p) {
     free(n);
 }
 
+/* ---- conditions ---- */
+
+static void count_signals_of(struct pass *p, uint32_t thread, void (*count)(struct pass *p, uint64_t number)) {
+    struct sbt_trace_cursor cursor;
+    struct sbt_trace_event e;
+    uint64_t last = 0; /* of the wait that may have been in vain; 0: none */
+    sbt_trace_cursor_begin(p->trace, thread, &cursor);
+    while (next(p, &cursor, &e)) {
+        bool waits = is_of_condition(p, &e, SBT_TRACE_COND_WAIT);
+        if (last != 0 && !waits)
+            count(p, last);
+        last = waits && e.result == 0 ? e.order : 0;
+    }
+    if (last != 0)
+        count(p, last);
+}
+
+static void count_most(struct pass *p, uint64_t number) {
+    p->n_signals = number >= p->n_signals ? number + 1 : p->n_signals;
+}
+
+static void count_woken(struct pass *p, uint64_t number) {
+    p->n_woken[number] += p->n_woken[number] < 2;
+}
+
+static void find_signals(struct pass *p) {
+    uint64_t most = 16 * p->report->info.n_events + 1024;
+    for (uint32_t t = 0; t < p->report->info.n_threads && p->error == 0; t++)
+        count_signals_of(p, t, count_most);
+    if (p->error == 0 && p->n_signals > most)
+        p->error = EILSEQ;
+    p->n_woken = p->error == 0 ? calloc(p->n_signals + 1, 1) : NULL;
+    if (p->n_woken == NULL && p->error == 0)
+        p->error = ENOMEM;
+    for (uint32_t t = 0; t < p->report->info.n_threads && p->error == 0; t++)
+        count_signals_of(p, t, count_woken);
+}
+
 static void free_loads(struct pass *p) {
     for (uint32_t t = 0; p->loads != NULL && t < p->report->info.n_threads; t++) {
         free(p->loads[t].own);
@@ -356,6 +426,7 @@ static void free_loads(struct pass *p) {
     }
     free(p->loads);
     free(p->mean);
+    free(p->n_woken);
 }
 
 int rep_change_write(const struct sbt_trace *trace, const struct rep_report *report, const struct rep_advice *advice,
@@ -370,9 +441,12 @@ int rep_change_write(const struct sbt_trace *trace, const struct rep_report *rep
     if (p.writer == NULL)
         return errno;
     bool balances = changed && advice->cause == REP_BARRIER_IMBALANCE;
-    p.n_to_read = (balances ? 2 : 1) * report->info.n_events;
+    bool wakes = changed && (advice->cause == REP_BROADCAST_STORM || advice->cause == REP_FUTILE_WAKEUPS);
+    p.n_to_read = (wakes ? 3 : balances ? 2 : 1) * report->info.n_events;
     if (balances)
         find_loads(&p);
+    if (wakes)
+        find_signals(&p);
     for (uint32_t t = 0; t < report->info.n_threads; t++)
         walk(&p, t);
     free_loads(&p);

@@ -136,8 +136,9 @@ static void share_gap(struct reader *rd, uint64_t from_ns, const struct sbt_trac
     bool ran = gap_ns <= e->work_ns + REP_SHORT_NS;
     uint64_t work_ns = ran ? ns : (uint64_t)((double)ns * ((double)e->work_ns / (double)gap_ns));
     r->path.work_ns += work_ns;
-    r->path.off_cpu_ns += ns - work_ns;
-    r->threads[rd->thread].path_off_ns += ns - work_ns;
+    bool unknown = rep_is_unknown(r, e);
+    *(unknown ? &r->path.unknown_ns : &r->path.off_cpu_ns) += ns - work_ns;
+    r->threads[rd->thread].path_off_ns += unknown ? 0 : ns - work_ns;
     r->threads[rd->thread].path_ns += ns + r->path.held_ns - held_ns;
 }
 

@@ -19,10 +19,9 @@ const char *rep_change_refused(const struct rep_report *r, const struct rep_advi
     case REP_BARRIER_IMBALANCE:
     case REP_FALSE_SPIN:
     case REP_MANY_LOCKS:
-        return NULL;
     case REP_BROADCAST_STORM:
     case REP_FUTILE_WAKEUPS:
-        return "a trace does not say which thread a signal should have woken";
+        return NULL;
     case REP_IDLE:
         return "threads that wait for work cost no time";
     case REP_OFF_CPU:

@@ -53,6 +53,7 @@ struct rep_sections {
 struct rep_times {
     uint64_t life_ns, cpu_ns, off_cpu_ns, calls_ns;
     uint64_t outside_ns; /* of off_cpu_ns, in calls that waited for other processes, devices or time */
+    uint64_t unknown_ns; /* since its last call, if the program was killed: work, or off the processor */
     uint64_t idle_ns;
     uint64_t as_lock_ns; /* of waits for semaphores and futexes, for those that are locks */
     struct rep_sections sections;
@@ -70,8 +71,8 @@ struct rep_thread {
     uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
     uint64_t path_ns, path_off_ns;       /* on the critical path; of that, off the processor between calls */
     bool still_runs;                     /* when the trace ended */
-    uint64_t guessed_ns;                 /* work since its last call, if the program was killed: it may have slept */
-    uint32_t creator, created_at;        /* thread and site; REP_NONE: not known */
+    uint64_t guessed_ns;          /* work since its last call, if the program was killed: a share of all threads' */
+    uint32_t creator, created_at; /* thread and site; REP_NONE: not known */
     struct rep_unended unended;
     struct rep_times times;
 };
@@ -213,7 +214,7 @@ struct rep_segment {
 
 struct rep_path {
     uint64_t ns;
-    uint64_t work_ns, off_cpu_ns, calls_ns, held_ns, wakeup_ns, waiting_ns;
+    uint64_t work_ns, off_cpu_ns, calls_ns, held_ns, wakeup_ns, waiting_ns, unknown_ns;
     uint64_t kind_ns[REP_N_KINDS]; /* of wakeup_ns and waiting_ns, by what was waited for */
     uint64_t *site_ns;             /* [site]: of held_ns by where the lock was taken, of the others by the call */
     struct rep_segment *segments;  /* in order of time */
@@ -273,6 +274,7 @@ struct rep_report {
     const char *empty; /* why there is nothing to report; NULL: there is */
     uint64_t wall_ns;
     uint32_t n_live;     /* threads that have events */
+    uint32_t n_guessed;  /* of these, those with guessed_ns */
     struct rep_sum rest; /* a profile: acquisitions and holds of objects for which the recorder had no room */
     struct rep_times times;
     struct rep_sum unended;     /* waits of threads that were in them when the trace ended; parts of `times` */

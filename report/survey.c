@@ -44,7 +44,7 @@ static void survey_thread(struct rep_thread *t, const struct sbt_trace_event *e,
     t->end_ns = e->at_ns + e->took_ns;
     t->times.cpu_ns += e->work_ns;
     t->still_runs = sbt_trace_still_runs(e);
-    t->guessed_ns = t->still_runs ? e->work_ns : 0;
+    t->guessed_ns = t->still_runs && sbt_trace_waits_in(e) == SBT_TRACE_N_OPS ? e->work_ns : 0;
 }
 
 /* ---- details ---- */
@@ -155,6 +155,7 @@ static void end_lives(struct rep_report *r) {
         if (t->n_events == 0)
             continue;
         r->n_live++;
+        r->n_guessed += r->info.completed && t->guessed_ns >= REP_SHORT_NS;
         if (t->begin_ns > t->end_ns)
             t->begin_ns = t->end_ns;
         t->times.life_ns = t->end_ns - t->begin_ns;

@@ -19,9 +19,10 @@ enum rep_kind rep_kind_of(unsigned type) {
 
 static void between_calls(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_walker *t = &w->walkers[thread];
+    struct rep_times *times = &w->report->threads[thread].times;
     uint64_t gap_ns = e->at_ns > t->ended_ns ? e->at_ns - t->ended_ns : 0;
     if (gap_ns > e->work_ns + REP_SHORT_NS)
-        w->report->threads[thread].times.off_cpu_ns += gap_ns - e->work_ns;
+        *(rep_is_unknown(w->report, e) ? &times->unknown_ns : &times->off_cpu_ns) += gap_ns - e->work_ns;
     t->work_ns += e->work_ns;
 }
 

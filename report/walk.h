@@ -218,6 +218,12 @@ static inline bool rep_is_shared(unsigned op) {
     return op == SBT_TRACE_RWLOCK_RDLOCK || op == SBT_TRACE_RWLOCK_TRYRDLOCK;
 }
 
+/* Is it the end of a thread that was killed, and is not known whether it ran since its last call? */
+static inline bool rep_is_unknown(const struct rep_report *r, const struct sbt_trace_event *e) {
+    return r->info.completed && !r->info.cpu_is_known && sbt_trace_still_runs(e) &&
+           sbt_trace_waits_in(e) == SBT_TRACE_N_OPS;
+}
+
 /* ---- wait.c ---- */
 
 struct rep_waited {

@@ -172,11 +172,13 @@ static uint64_t now_ns(const struct trace_live_header *h) {
 }
 
 /* Is there nothing more to be added? */
-static bool complete(struct completion *c, const char *path, uint32_t just_ended) {
+static bool complete(struct completion *c, const char *path, uint32_t just_ended, uint64_t cpu_ns) {
     if (c->rest.header.ended != 0)
         return true;
-    if (just_ended == c->rest.header.process_id)
+    if (just_ended == c->rest.header.process_id) {
         c->rest.until_ns = now_ns(&c->rest.header);
+        c->rest.cpu_ns = cpu_ns;
+    }
     c->fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (c->fd < 0 || !walk(c))
         return c->has_end;
@@ -214,13 +216,13 @@ uint32_t sbt_trace_writer(const char *path) {
     return written ? h.process_id : 0;
 }
 
-void sbt_trace_complete(const char *path, uint32_t just_ended) {
+void sbt_trace_complete(const char *path, uint32_t just_ended, uint64_t cpu_ns) {
     char live_path[PATH_MAX], *target = realpath(path, NULL);
     struct completion c = {.fd = -1, .live_fd = -1};
     if (target != NULL)
         c.live_fd = open_live_of(path, target, live_path);
     if (c.live_fd >= 0) {
-        if (open_live(&c, just_ended) && complete(&c, target, just_ended))
+        if (open_live(&c, just_ended) && complete(&c, target, just_ended, cpu_ns))
             unlink(live_path);
         close(c.live_fd);
     }

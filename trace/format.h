@@ -116,8 +116,8 @@ enum {
 };
 
 /* overhead_ns of the last block: a reader has added it to a killed program's trace. Its clock_ns is when the program
- * ended, or if that was not known, when its threads did their last. */
-enum { TRACE_KILLED = 1, TRACE_KILLED_LATER = 2 };
+ * ended, or if that was not known (2), when its threads did their last. 3: the program's processor time was known. */
+enum { TRACE_KILLED = 1, TRACE_KILLED_LATER = 2, TRACE_KILLED_WITH_CPU = 3 };
 
 enum trace_definition {
     TRACE_DEFINE_OBJECT = 1, /* number, zigzag difference of its address to the last object's in the block */

@@ -14,7 +14,7 @@
 
 #include "encode.h"
 
-#define TRACE_LIVE_MAGIC "SBTLIVE2"
+#define TRACE_LIVE_MAGIC "SBTLIVE3"
 #define TRACE_LIVE_ENDING ".live"
 #define TRACE_LIVE_MOST (UINT64_C(1) << 32) /* bytes of the file */
 
@@ -35,6 +35,7 @@ enum trace_live_field {
     LIVE_N_TAKEN,   /* 4: of these, those that the encoder has taken */
     LIVE_N_APART,   /* 4: n_taken minus the block's events, while no event is being encoded */
     LIVE_END_NS,    /* 8: when the last event ended, or the call under way began */
+    LIVE_CPU,       /* 8: the thread's processor time then, ns */
     LIVE_CARRIED,   /* 8: work before calls that were no events, ns */
     LIVE_CALL_WORK, /* 8: work before the call under way, ns */
     LIVE_CALL_AT,   /* 8: its place on the stack */
@@ -68,6 +69,8 @@ struct trace_live_header {
     uint32_t book_bytes, entry_bytes, order_bytes, unused; /* the sizes of the structs below */
     uint32_t ended;    /* the trace is whole, or cannot be written, or has been completed */
     uint64_t added_at; /* complete.c: what is in the trace from there on is not the process's; 0: nothing is */
+    uint64_t past_cpu; /* atomic: processor time of threads that have ended, of which other threads have the records,
+                        * ns */
     uint16_t offset[LIVE_N_FIELDS];
 };
 

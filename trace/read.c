@@ -150,9 +150,10 @@ static bool note_block(struct sbt_trace *trace, uint64_t offset, const struct tr
     } else if (header->kind == TRACE_BLOCK_END) {
         raise_numbers(info, header);
         trace->has_end = true;
-        info->completed = header->overhead_ns == TRACE_KILLED || header->overhead_ns == TRACE_KILLED_LATER;
+        info->completed = header->overhead_ns >= TRACE_KILLED && header->overhead_ns <= TRACE_KILLED_WITH_CPU;
         info->end_is_known = header->overhead_ns != TRACE_KILLED_LATER;
         info->whole = !info->completed;
+        info->cpu_is_known = info->whole || header->overhead_ns == TRACE_KILLED_WITH_CPU;
         info->duration_ns = header->clock_ns;
     }
     return true;
@@ -338,7 +339,7 @@ static bool load(struct sbt_trace *trace, struct sbt_trace_error *error) {
 }
 
 struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error) {
-    sbt_trace_complete(path, 0);
+    sbt_trace_complete(path, 0, 0);
     struct sbt_trace *trace = calloc(1, sizeof *trace);
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for a pipe's writer */

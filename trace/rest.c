@@ -220,40 +220,52 @@ static uint64_t min_of(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/*
- * The end of a thread that ran, as the recorder writes it (observe/running.c), but for its processor time since its
- * last event, which is gone with it: outside of calls that wait the thread has worked.
- */
-static struct sbt_trace_event end_of(const struct record *t) {
-    const struct trace_rest *r = t->r;
-    uint64_t end_ns = long_of(t, LIVE_END_NS), gap_ns = above_zero(r->until_ns, end_ns);
+/* What a thread was in when it was killed. */
+struct last {
+    bool in_call, waits; /* in_call: one of the recorder's. waits: there, or for the outside */
+    unsigned op;
+    uint64_t gap_ns; /* since the last event ended, or the call began */
+};
+
+static struct last last_of(const struct record *t) {
     bool outside = long_of(t, LIVE_OUTSIDE) != 0;
     bool busy = word_of(t, LIVE_BUSY) != 0, ended = word_of(t, LIVE_STATE) == LIVE_ENDED;
     uint32_t call = byte_of(t, LIVE_IN_CALL);
-    bool in_call = !busy && call != 0 && call <= SBT_TRACE_N_OPS &&
+    struct last last = {.gap_ns = above_zero(t->r->until_ns, long_of(t, LIVE_END_NS))};
+    last.in_call = !busy && call != 0 && call <= SBT_TRACE_N_OPS &&
                    !(outside && long_of(t, LIVE_OUTSIDE_AT) < long_of(t, LIVE_CALL_AT));
-    bool waits = !ended && !busy && (in_call || outside);
-    unsigned op = in_call ? call - 1u : SBT_TRACE_OUTSIDE_WAIT;
+    last.waits = !ended && !busy && (last.in_call || outside);
+    last.op = last.in_call ? call - 1u : SBT_TRACE_OUTSIDE_WAIT;
+    return last;
+}
+
+/*
+ * The end of a thread that ran, as the recorder writes it (observe/running.c), but for its processor time since its
+ * last event, which is gone with it. Outside of calls that wait it ran for as large a part as all such threads.
+ */
+static struct sbt_trace_event end_of(const struct record *t) {
+    const struct trace_rest *r = t->r;
+    const struct last last = last_of(t);
     struct sbt_trace_event end = {.op = SBT_TRACE_THREAD_END,
                                   .object = SBT_TRACE_NONE,
                                   .other = SBT_TRACE_NONE,
                                   .site = SBT_TRACE_NONE,
                                   .work_ns = long_of(t, LIVE_CARRIED),
-                                  .at_ns = above_zero(end_ns, r->header.start_ns)};
-    if (ended)
+                                  .at_ns = above_zero(long_of(t, LIVE_END_NS), r->header.start_ns)};
+    if (word_of(t, LIVE_STATE) == LIVE_ENDED)
         return end;
-    if (in_call) {
+    if (last.in_call) {
         end.work_ns += long_of(t, LIVE_CALL_WORK);
         end.type = (uint8_t)min_of(byte_of(t, LIVE_WAITS_TYPE), SBT_TRACE_N_TYPES - 1);
         end.object = number_below(word_of(t, LIVE_WAITS_OBJECT));
-        end.other = op == SBT_TRACE_THREAD_JOIN ? number_below(word_of(t, LIVE_WAITS_OTHER)) : SBT_TRACE_NONE;
+        end.other = last.op == SBT_TRACE_THREAD_JOIN ? number_below(word_of(t, LIVE_WAITS_OTHER)) : SBT_TRACE_NONE;
         end.site = number_below(word_of(t, LIVE_WAITS_SITE));
     }
-    end.size = waits ? SBT_TRACE_WAITS + op : SBT_TRACE_RUNS;
-    end.took_ns = waits ? gap_ns : 0;
-    if (!waits) {
-        end.work_ns += gap_ns;
-        end.at_ns += gap_ns;
+    end.size = last.waits ? SBT_TRACE_WAITS + last.op : SBT_TRACE_RUNS;
+    end.took_ns = last.waits ? last.gap_ns : 0;
+    if (!last.waits) {
+        end.work_ns += (uint64_t)(r->ran * (double)last.gap_ns);
+        end.at_ns += last.gap_ns;
     }
     uint64_t late_ns = above_zero(t->encoder.clock_ns, end.at_ns);
     end.at_ns += late_ns;
@@ -301,6 +313,23 @@ static void find_end(struct trace_rest *r) {
             r->until_ns = long_of(&t, LIVE_END_NS);
 }
 
+/*
+ * The process's processor time, less what its threads had used at their last events, is what they have used since. A
+ * thread without a record in the file counts there, too.
+ */
+static void find_ran(struct trace_rest *r) {
+    struct record t;
+    uint64_t cpu_ns = r->header.past_cpu;
+    double gaps_ns = 0;
+    for (begin_records(r, &t); next_record(r, &t);) {
+        bool runs = read_record(r, &t) && word_of(&t, LIVE_STATE) != LIVE_ENDED && !last_of(&t).waits;
+        cpu_ns += long_of(&t, LIVE_CPU);
+        gaps_ns += runs ? (double)last_of(&t).gap_ns : 0;
+    }
+    double since_ns = (double)above_zero(r->cpu_ns, cpu_ns);
+    r->ran = since_ns < gaps_ns ? since_ns / gaps_ns : 1;
+}
+
 static bool put_end(struct trace_rest *r, bool known) {
     uint8_t definitions[128], *at = definitions;
     struct trace_block header;
@@ -311,7 +340,7 @@ static bool put_end(struct trace_rest *r, bool known) {
     header.n_objects = r->bounds[0];
     header.n_sites = r->bounds[1];
     header.n_threads = r->bounds[2];
-    header.overhead_ns = known ? TRACE_KILLED : TRACE_KILLED_LATER;
+    header.overhead_ns = !known ? TRACE_KILLED_LATER : r->cpu_ns != 0 ? TRACE_KILLED_WITH_CPU : TRACE_KILLED;
     header.header_sum = trace_header_sum(&header);
     return trace_rest_put(r, &header, sizeof header) && trace_rest_put(r, definitions, (size_t)(at - definitions));
 }
@@ -321,6 +350,8 @@ static bool gather(struct trace_rest *r) {
     bool known = r->until_ns != 0;
     if (!known)
         find_end(r);
+    if (r->cpu_ns != 0)
+        find_ran(r);
     for (begin_records(r, &t); next_record(r, &t);)
         if (read_record(r, &t) && !add_record(r, &t))
             return false;

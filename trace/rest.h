@@ -20,6 +20,8 @@ struct trace_rest {
     uint32_t bounds[3]; /* of objects, call sites, threads */
     uint64_t n_events, n_blocks, n_lost;
     uint64_t until_ns; /* of the recorder's clock: when the process ended; 0: not known */
+    uint64_t cpu_ns;   /* of the process, to its end; 0: not known */
+    double ran;        /* rest.c: the part of the time since their last calls in which threads ran */
     uint8_t *bytes;    /* to be added */
     size_t n_bytes, capacity;
 };

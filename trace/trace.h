@@ -154,6 +154,9 @@ struct sbt_trace_info {
      * they had counted since they wrote it last. end_is_known: duration_ns is until the program ended; false: until its
      * threads did their last, and waits that had not ended were longer. */
     bool completed, end_is_known;
+    /* False: not whole, and the processor time of threads since their last calls is not known: that time is in no
+     * work. True and completed: of all threads together it is known, and each has its share by how long that was. */
+    bool cpu_is_known;
 };
 
 /* NULL and *error: it cannot be opened, or is no trace of this version. Needs memory for each block, and none for
@@ -163,8 +166,9 @@ struct sbt_trace *sbt_trace_open(const char *path, struct sbt_trace_error *error
  * The program that has recorded into the file was killed, and left FILE.live: what its threads had not written is added
  * to the file. Nothing happens if there is no FILE.live, the process lives, or the file cannot be written to.
  * sbt_trace_open does this first. `just_ended`: this process has ended just now, so the caller knows when; 0: none.
+ * `cpu_ns`: the processor time that its threads had, without its children's; 0: not known.
  */
-void sbt_trace_complete(const char *path, uint32_t just_ended);
+void sbt_trace_complete(const char *path, uint32_t just_ended, uint64_t cpu_ns);
 /* The process that still writes the trace at that path; 0: none is known to. */
 uint32_t sbt_trace_writer(const char *path);
 void sbt_trace_close(struct sbt_trace *trace);

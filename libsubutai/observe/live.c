@@ -39,6 +39,7 @@ static const uint16_t offsets[LIVE_N_FIELDS] = {
     [LIVE_N_TAKEN] = AT(n_taken),
     [LIVE_N_APART] = AT(n_apart),
     [LIVE_END_NS] = AT(end_ns),
+    [LIVE_CPU] = AT(cpu_ns),
     [LIVE_CARRIED] = AT(carried_ns),
     [LIVE_CALL_WORK] = AT(call_work_ns),
     [LIVE_CALL_AT] = AT(call_at),
@@ -250,6 +251,12 @@ void rec_live_end(void) {
         return;
     __atomic_store_n(&header->ended, 1, __ATOMIC_RELEASE); /* for a user that may not remove it */
     sbt_own_file_remove(&live.own);
+}
+
+void rec_live_past(uint64_t cpu_ns) {
+    struct trace_live_header *header = __atomic_load_n(&live.header, __ATOMIC_ACQUIRE);
+    if (header != NULL)
+        __atomic_fetch_add(&header->past_cpu, cpu_ns, __ATOMIC_RELAXED);
 }
 
 void rec_live_give(uid_t user) {

@@ -36,6 +36,8 @@ uint64_t rec_live_move(void *area, size_t n_bytes);
 bool rec_live_take_home(void *area, size_t n_bytes);
 /* The trace is whole, or will not be: the file goes. */
 void rec_live_end(void);
+/* The record becomes another thread's; the one that had it has ended, and had so much processor time. */
+void rec_live_past(uint64_t cpu_ns);
 /* The process becomes that user for good. */
 void rec_live_give(uid_t user);
 /* In a forked child: the records that it may still write to become its own, and the file is its parent's. */

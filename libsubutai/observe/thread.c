@@ -167,6 +167,10 @@ struct rec_thread *rec_thread_new(void) {
     bool fresh = t == NULL;
     if (fresh && (t = rec_live_new()) == NULL && (t = rec_map(sizeof *t)) == NULL)
         return NULL;
+    if (!fresh) {
+        rec_live_past(t->cpu_ns);
+        t->cpu_ns = 0;
+    }
     renew(t, __atomic_fetch_add(&rec.n_threads, 1, __ATOMIC_RELAXED));
     __atomic_store_n(&t->state, REC_LIVE, __ATOMIC_RELAXED);
     if (fresh) {

@@ -39,10 +39,18 @@ printf '%s\n' '0 thread_create other=1' '0 thread_create other=2' '0 rwlock_wrlo
     '2 rwlock_rdlock object=0 order=1 work=100 took=20000' '2 rwlock_unlock object=0' '2 thread_end' |
     "$WRITE_TRACE" readers.sbt
 writes "two readers" readers.sbt
+# Of a profile, where by the recorder's times a wait ended before the unlock began that ended it. Another one did not.
+printf '%s\n' '0 thread_create other=1' '0 mutex_unlock object=0 order=1 work=10000' \
+    '0 mutex_unlock object=1 order=1 work=5000' '0 thread_end' \
+    '1 mutex_lock object=0 order=1 work=1000 took=8500' '1 mutex_unlock object=0 order=2 work=100' \
+    '1 mutex_lock object=1 order=1 work=400 took=9000' '1 mutex_unlock object=1 order=2 work=100' '1 thread_end' |
+    "$WRITE_TRACE" early.sbt profile
+writes "a wait that ends early" early.sbt
 
 run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/perfetto_check.py" "${pairs[@]}"
 points ""
 check "a thread's name has its routine's" grep -qE '^# thread [1-4] subject\.c:[0-9]+ everything ' <<<"$out"
+check "arrows of the wait that ends early: none, but of the other one" matches "$out" "early.sbt: 1 arrows from"
 check "arrows of the generated trace" matches "$out" "made.sbt: 9 arrows from"
 run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/perfetto_plants.py" misuse.sbt misuse.sbt.pftrace
 points "a mistake in it: "

@@ -18,6 +18,7 @@ from points import done, point
 from trace_processor import Processor
 
 import subutai
+from subutai.waits import LOCKS, UNLOCKS
 
 PROBLEMS = """
     select name, value from stats where severity in ('error', 'data_loss') and value > 0
@@ -86,13 +87,17 @@ def tracks(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
     )
 
 
+def clocked(trace: subutai.Trace) -> polars.DataFrame:
+    """The events with times, which generated traces have not."""
+    if not trace.generated:
+        return trace.events
+    clock = (polars.col("work_ns") + polars.col("took_ns")).cum_sum().over("thread")
+    return trace.events.with_columns(at_ns=clock - polars.col("took_ns"))
+
+
 def slices(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
     """The calls."""
-    events = trace.events
-    if trace.generated:
-        clock = (polars.col("work_ns") + polars.col("took_ns")).cum_sum().over("thread")
-        events = events.with_columns(at_ns=clock - polars.col("took_ns"))
-    rows = list(events.iter_rows(named=True))
+    rows = list(clocked(trace).iter_rows(named=True))
     found = sorted(processor.rows(SLICES), key=lambda row: number(row[0]))  # in a thread, in the order of its calls
     times = [(number(row[0]), *row[1:3]) for row in found]
     wanted = [(e["thread"], e["at_ns"], e["took_ns"]) for e in rows]
@@ -141,9 +146,24 @@ def slices(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
     )
 
 
+def ended_early(trace: subutai.Trace, waits: polars.DataFrame) -> polars.Series:
+    """Of a profile's waits for locks: by the recorder's times the wait was over before the unlock began that ended it.
+
+    The package has them as ended at their end. An arrow would go backwards, so the file has none.
+    """
+    unlocks = clocked(trace).filter(polars.col("op").is_in(list(UNLOCKS)), polars.col("order") > 0)
+    began = unlocks.select("object", "order", began="at_ns")
+    locks = polars.col("op").is_in(list(LOCKS))
+    late = polars.col("began") > polars.col("at_ns") + polars.col("took_ns")
+    found = waits.with_row_index("row").join(began, on=["object", "order"], how="left").sort("row")
+    return found.select(early=locks & late.fill_null(value=False))["early"]
+
+
 def flows(trace: subutai.Trace, processor: Processor) -> Iterator[Result]:
     """From the calls that ended waits to these."""
     waits = trace.waits.filter(polars.col("from_thread").is_not_null())
+    if trace.profile:
+        waits = waits.filter(~ended_early(trace, waits))
     begin = polars.max_horizontal("at_ns", "release_ns")
     wanted = list(waits.select("thread", "at_ns", begin.alias("begin"), "delay_ns").iter_rows())
     parts = processor.rows(PARTS)

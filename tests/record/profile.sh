@@ -77,6 +77,9 @@ check "new objects in each second, of which there is room for a part: each has i
 subutai report --json t.sbt
 check "and holds over several writings are there once" json '.[0].objects | map(select(.acquisitions > 100000)) |
     length == 1 and (.[0] | .hold.n > 0.9 * .acquisitions and .hold.n < 1.1 * .acquisitions)'
+profile filled
+# shellcheck disable=SC2086
+check "a table that fills up slowly: what comes a moment after that has its own calls" possible t.sbt $out
 profile forks
 # shellcheck disable=SC2086
 check "a process that forks: its own calls" possible t.sbt $out

@@ -9,6 +9,7 @@
  *   OP:failed     calls in tallies that failed             OP:events   events
  *   OP:objects    different objects                        OP:none     calls in tallies without an object
  *   OP:some_none  1: there are some of these               OP:each     calls on each object
+ *   OP:none_most  at most so many of these
  *   OP:most       at most so many calls
  *   OP:least      at least so many calls                   OP:ended    events that say which unlock ended them
  *   OP:timed      holds that were timed                    OP:result   the result of each event
@@ -266,6 +267,7 @@ static void check_count(const char *text) {
         {"events", s->n_events, s->n_events == wanted},
         {"objects", n_objects(s), n_objects(s) == wanted},
         {"none", s->n_none, s->n_none == wanted},
+        {"none_most", s->n_none, s->n_none <= wanted},
         {"some_none", s->n_none, (s->n_none > 0) == (wanted > 0)},
         {"each", wanted, wanted == 0 || is_on_each(s, wanted)},
         {"least", s->n, s->n >= wanted},

@@ -402,6 +402,37 @@ static void fresh(void) {
     printf("mutex_lock=%ld mutex_lock:none=0\n", n);
 }
 
+/*
+ * A table that fills up by a few new objects from one writing to the next, each of which is used between any two: it
+ * has no room for the last ones, until a writing that comes sooner than where all find room. One object is used far
+ * more often than the others, so that these lose their places then.
+ */
+static void filled(void) {
+    enum { PARTS = 5, EACH = 500, PLACES = 2048, OFTEN = 100, AGAIN = 20 };
+    static const int until_ms[PARTS] = {300, 1400, 2500, 3600, 3900};
+    static pthread_mutex_t all[PARTS * EACH]; /* zeroed is initialized */
+    int64_t begin_ns = now_ns(CLOCK_MONOTONIC);
+    long n = 0;
+    for (int part = 0; part < PARTS; part++) {
+        for (int i = 0; i < (part + 1) * EACH; i++, n++) {
+            OK(pthread_mutex_lock(&all[i]));
+            OK(pthread_mutex_unlock(&all[i]));
+        }
+        while (now_ns(CLOCK_MONOTONIC) < begin_ns + until_ms[part] * INT64_C(1000000)) {
+            for (int i = 0; i < OFTEN; i++, n++) {
+                OK(pthread_mutex_lock(&held));
+                OK(pthread_mutex_unlock(&held));
+            }
+            SYS(usleep(1000));
+        }
+    }
+    for (int i = 0; i < AGAIN * EACH; i++, n++) {
+        OK(pthread_mutex_lock(&all[(PARTS - 1) * EACH + i % EACH]));
+        OK(pthread_mutex_unlock(&all[(PARTS - 1) * EACH + i % EACH]));
+    }
+    printf("mutex_lock=%ld mutex_lock:none_most=%d\n", n, PARTS * EACH + 1 - PLACES);
+}
+
 /* Memory of a mutex that was never given back is used for another one, again and again: one hold has an end. */
 static void reused(void) {
     static pthread_mutex_t mutex;
@@ -489,7 +520,7 @@ int main(int argc, char **argv) {
                {"waits", waits},     {"beside", beside},   {"holds", holds},         {"ends", ends},
                {"sites", sites},     {"gone", gone},       {"under_way", under_way}, {"signals", signals},
                {"relocks", relocks}, {"reused", reused},   {"ways", ways},           {"coroutines", coroutines},
-               {"fresh", fresh}};
+               {"fresh", fresh},     {"filled", filled}};
     for (size_t i = 0; argc == 2 && i < sizeof all / sizeof *all; i++)
         if (strcmp(argv[1], all[i].name) == 0) {
             all[i].run();

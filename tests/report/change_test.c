@@ -434,6 +434,71 @@ TEST(section_within_a_section_goes_with_it) {
     change_end();
 }
 
+/* ---- wake-ups in vain ---- */
+
+/* A broadcast in vain, and one with which the thread goes on. */
+TEST(waits_in_vain_go_on) {
+    scene_begin();
+    take(0, 10, MUTEX, 1);
+    wait_(0, 20, 100, COND, 1, MUTEX, 2);
+    wait_(0, 110, 200, COND, 2, MUTEX, 3);
+    wait_(0, 210, 300, COND, 3, MUTEX, 4);
+    unlock(0, 350, MUTEX);
+    take(0, 360, MUTEX, 5);
+    wait_(0, 370, 400, COND, 4, MUTEX, 6);
+    unlock(1, 15, OTHER);
+    signal_(1, 90, COND, 1, true);
+    signal_(1, 190, COND, 2, false);
+    signal_(1, 290, COND, 3, true);
+    signal_(1, 390, 7, 1, true);
+    signal_(1, 395, COND, 4, true);
+    change_scene(about(REP_BROADCAST_STORM, COND), true);
+    DOES(0, "lock 0 +10, cond_wait 2/0 +9, unlock 0 +50, lock 0 +9, cond_wait 2/0 +9");
+    DOES(1, "unlock 1 +15, cond_signal 2 +74, cond_signal 2 +99, cond_signal 2 +99, cond_broadcast 7 +99, cond_signal "
+            "2 +4");
+    change_end();
+}
+
+/* Two threads had something to do: a signal would not wake both. */
+TEST(broadcast_that_two_needed_stays) {
+    scene_begin();
+    for (uint32_t t = 0; t < 2; t++) {
+        take(t, 10 + 2 * t, MUTEX, t + 1);
+        wait_(t, 11 + 2 * t, 100 + 10 * t, COND, 1, MUTEX, t + 3);
+        unlock(t, 105 + 10 * t, MUTEX);
+    }
+    signal_(2, 90, COND, 1, true);
+    signal_(2, 190, COND, 2, true);
+    change_scene(about(REP_BROADCAST_STORM, COND), true);
+    DOES(2, "cond_broadcast 2 +90, cond_signal 2 +99");
+    change_end();
+}
+
+/* The thread has had something to do, and one wait has timed out: both waits stay. */
+TEST(waits_that_were_not_in_vain_stay) {
+    scene_begin();
+    take(0, 10, MUTEX, 1);
+    wait_(0, 20, 100, COND, 1, MUTEX, 2);
+    take(0, 110, OTHER, 1);
+    unlock(0, 120, OTHER);
+    wait_(0, 130, 200, COND, 2, MUTEX, 3);
+    call(0, 210, 300,
+         (struct sbt_trace_event){.op = SBT_TRACE_COND_WAIT,
+                                  .type = SBT_TRACE_COND,
+                                  .object = COND,
+                                  .other = MUTEX,
+                                  .result = ETIMEDOUT,
+                                  AT(96)});
+    wait_(0, 310, 400, COND, 3, MUTEX, 4);
+    unlock(0, 410, MUTEX);
+    signal_(1, 90, COND, 1, false);
+    signal_(1, 190, COND, 2, false);
+    signal_(1, 390, COND, 3, false);
+    change_scene(about(REP_FUTILE_WAKEUPS, COND), true);
+    DOES(0, "lock 0 +10, cond_wait 2/0 +9, lock 1 +10, unlock 1 +9, cond_wait 2/0 +9, cond_wait 2/0 +10, unlock 0 +10");
+    change_end();
+}
+
 /* ---- balanced work ---- */
 
 /* Generation 1: 100 and 300 us of work and 200 of sleep, so each has 300. Generation 2: none and 200. */

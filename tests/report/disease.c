@@ -62,6 +62,24 @@ static void hot_found(void) {
     run(4, heap_thread);
 }
 
+/* The same, and one hold in fifty loses its processor, as on a machine where others compute. */
+static void *stalled_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 100; i++) {
+        pthread_mutex_lock(&hot);
+        compute(200);
+        if (i % 50 == 25)
+            pause_us(30000);
+        pthread_mutex_unlock(&hot);
+        compute(20);
+    }
+    return NULL;
+}
+
+static void hot_stalled(void) {
+    run(4, stalled_thread);
+}
+
 static sem_t gate;
 
 /* As threading.Lock of Python: the thread that waits gives back. */
@@ -84,24 +102,32 @@ static void hot_semaphore(void) {
 static pthread_mutex_t convoyed = PTHREAD_MUTEX_INITIALIZER;
 
 /* With locks that are handed over in the order of coming the queue does not end while all come back at once. */
-static void *convoy_thread(void *argument) {
-    (void)argument;
-    for (int i = 0; i < 200; i++) {
+static void *convoy_thread(void *times) {
+    for (long i = 0; i < (long)times; i++) {
         pthread_mutex_lock(&convoyed);
         pthread_mutex_unlock(&convoyed);
     }
     return NULL;
 }
 
-static void convoy(void) {
+static void queue_up(int n, long times) {
     pthread_t threads[8];
     pthread_mutex_lock(&convoyed);
-    for (int i = 0; i < 8; i++)
-        pthread_create(&threads[i], NULL, convoy_thread, NULL);
+    for (int i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, convoy_thread, (void *)times);
     pause_us(20000); /* all have come */
     pthread_mutex_unlock(&convoyed);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
+}
+
+static void convoy(void) {
+    queue_up(8, 200);
+}
+
+/* Two threads are no convoy. */
+static void handed_over(void) {
+    queue_up(2, 3000);
 }
 
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
@@ -440,6 +466,50 @@ static void killed_asleep(void) {
         pthread_cond_wait(&never, &hot);
 }
 
+/* Killed by another thread, after its time without a call. */
+static void *killing_thread(void *argument) {
+    raise(SIGKILL);
+    return argument;
+}
+
+static void *dozing_thread(void *argument) {
+    pause_us(10000000);
+    return argument;
+}
+
+/* One thread sleeps, and the first one too, or it computes: both without a call that a profile has. */
+static void killed_after(bool computes) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, dozing_thread, NULL) != 0)
+        abort();
+    if (computes)
+        compute(200000);
+    else
+        pause_us(200000);
+    run(1, killing_thread);
+}
+
+static void killed_dozing(void) {
+    killed_after(false);
+}
+
+static void *ending_thread(void *argument) {
+    compute(100000);
+    raise(SIGKILL);
+    return argument;
+}
+
+/* Threads that have ended before have computed, too; and the one that is killed since its beginning. */
+static void killed_computing(void) {
+    pthread_t thread;
+    for (int i = 0; i < 4; i++)
+        run(1, computing_thread);
+    if (pthread_create(&thread, NULL, dozing_thread, NULL) != 0)
+        abort();
+    compute(100000);
+    run(1, ending_thread);
+}
+
 static void alone_together(void) {
     run(3, computing_thread);
 }
@@ -451,6 +521,8 @@ int main(int argc, char **argv) {
     } diseases[] = {{"hot-lock", hot_lock},
                     {"hot-made", hot_made},
                     {"hot-found", hot_found},
+                    {"hot-stalled", hot_stalled},
+                    {"handed-over", handed_over},
                     {"hot-semaphore", hot_semaphore},
                     {"convoy", convoy},
                     {"lock-over-io", lock_over_io},
@@ -468,7 +540,9 @@ int main(int argc, char **argv) {
                     {"alone-joined", alone_joined},
                     {"alone-together", alone_together},
                     {"by-signal", by_signal},
-                    {"killed-asleep", killed_asleep}};
+                    {"killed-asleep", killed_asleep},
+                    {"killed-dozing", killed_dozing},
+                    {"killed-computing", killed_computing}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {
             diseases[i].run();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The report of programs with known diseases and of known times, in all its forms; and what it says of bad files.
 . "$(dirname "$0")/../command/lib.sh"
-: "${DISEASE:?}" "${MANGLED:?}" "${DEMANGLES:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}"
+: "${RECORDING_LIBRARY:?}" "${DISEASE:?}" "${MANGLED:?}" "${DEMANGLES:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}"
 
 # ill FILE DISEASE [OPTION...]: the program, recorded
 ill() {
@@ -180,8 +180,45 @@ done
 
 subutai record -o asleep.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-asleep
 subutai report asleep.sbt
-check "killed while it sleeps: the report does not say that the thread computed" matches "$status $out" '^0 .*it may have slept'
+subutai report --json asleep.sbt
+check "killed while it sleeps: the report does not say that the thread computed" json '.[0].summary |
+    .cpu_ns < 0.3 * .off_cpu_ns and .off_cpu_ns > 150e6 and .unknown_ns == 0'
+subutai report asleep.sbt
 check "and does not advise to share out its work" matches "$(grep -c '\[serial\]' <<<"$out")" '^0$'
+
+# A machine where others compute: holders lose their processors, and woken threads wait for one. That is no work under the lock.
+settled 'first hot-lock hot' stalled.sbt hot-stalled --engine glibc
+subutai report stalled.sbt
+check "a lock of which few holders did not run: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
+    '\[hot-lock\] hot .* the holder did not run, in few of the holds.*quiet machine'
+settled 'first hot-lock convoyed && json ".[0].critical_path.objects[0] | .wakeup_ns > .held_ns"' handed.sbt handed-over --engine ni
+subutai report handed.sbt
+check "a lock that is handed over for longer than it is held: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
+    '\[hot-lock\] convoyed .* Most of its part of the path is no hold, but the time until a woken thread runs\..*quiet machine'
+# Of the processor time all is there, and each thread that was in no call has its part, also one that slept.
+subutai record -o computing.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-computing
+subutai report --json computing.sbt
+check "killed while it computes: so it was" json '.[0] | .summary.cpu_ns > 195e6 and .summary.cpu_ns < 240e6 and
+    .summary.unknown_ns == 0 and (.advice | all(.cause != "serial"))'
+for how in record profile; do
+    rm -rf dozing*
+    case $how in
+    record) subutai record -o dozing.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-dozing ;;
+    profile) subutai profile -o dozing -- "$DISEASE" killed-dozing && mv dozing/disease.sbt dozing.sbt ;;
+    esac
+    subutai report --json dozing.sbt
+    check "killed while two threads sleep, $how: none has computed" json '.[0].summary | .cpu_ns < 100e6 and
+        .off_cpu_ns > 300e6 and .unknown_ns == 0'
+done
+# Without the command that saw its end the processor time is not known: then it is neither work nor sleep.
+rm -f dozing.sbt
+run env SUBUTAI_RECORD=dozing.sbt SUBUTAI_RECORD_CALLS=waits LD_PRELOAD="$RECORDING_LIBRARY" "$DISEASE" killed-dozing
+subutai report --json dozing.sbt
+check "killed, and its command too: what is not known is called so" json '.[0] | .summary.unknown_ns > 150e6 and
+    .summary.cpu_ns < 100e6 and (.summary.unknown_ns == ([.threads[].unknown_ns] | add)) and
+    (.critical_path | .work_ns + .off_cpu_ns + .calls_ns + .held_ns + .wakeup_ns + .waiting_ns + .unknown_ns == .ns)'
+subutai report dozing.sbt
+check "and in the text" matches "$out" 'CPU [0-9.]+ [mu]s and up to [0-9.]+ m?s more, .*not known +[0-9]'
 
 subutai record -o joins.sbt --engine glibc -- "$DISEASE" alone-joined
 subutai report joins.sbt
@@ -223,6 +260,7 @@ lock-over-io lock-over-io 2 5
 false-spin false-spin 1.05 3.1
 many-locks many-locks 1.05 11
 barrier-imbalance barrier-imbalance 1.8 2.6
+broadcast-storm broadcast-storm 1.02 4
 EOF2
 while read -r name cause; do
     subutai report --json --predict "$name.sbt"
@@ -230,7 +268,6 @@ while read -r name cause; do
         select(.cause == "'"$cause"'") | .gain.not_simulated != null and .gain.basis != "simulated"'
 done <<'EOF2'
 idle-pool idle
-broadcast-storm broadcast-storm
 EOF2
 subutai report --predict slow-release.profile.sbt
 check "--predict: of a profile a line says that it cannot" matches "$status $err" '^0 subutai: report: --predict: .* is a profile'

@@ -2,13 +2,15 @@
 /*
  * A trace from lines on standard input, for tests of the command:
  *
- *   write-trace FILE     each line: THREAD OPERATION [object=N] [other=N] [work=NS] [order=N] [relock=N] [size=N]
- * [type=N]
+ *   write-trace FILE [profile]  each line: THREAD OPERATION [object=N] [other=N] [work=NS] [order=N] [relock=N]
+ * [size=N] [type=N]
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "trace.h"
 
 static int operation(const char *name) {
@@ -52,8 +54,16 @@ static int set(struct sbt_trace_event *e, const char *name, uint64_t value) {
     return 0;
 }
 
+/* In which calls that did not wait are no events, and a lock's number is that of the unlock that ended its wait. */
+static bool mark_as_profile(const char *path) {
+    const struct trace_preamble preamble = TRACE_PREAMBLE(TRACE_GENERATED | TRACE_PROFILE);
+    FILE *file = fopen(path, "r+");
+    return file != NULL && fwrite(&preamble, sizeof preamble, 1, file) == 1 && fclose(file) == 0;
+}
+
 int main(int argc, char **argv) {
-    struct sbt_trace_writer *writer = argc == 2 ? sbt_trace_create(argv[1], "write-trace") : NULL;
+    bool profile = argc == 3 && strcmp(argv[2], "profile") == 0;
+    struct sbt_trace_writer *writer = argc == 2 || profile ? sbt_trace_create(argv[1], "write-trace") : NULL;
     char line[256];
     if (writer == NULL)
         return 2;
@@ -78,5 +88,5 @@ int main(int argc, char **argv) {
             return 2;
         }
     }
-    return sbt_trace_finish(writer) != 0;
+    return sbt_trace_finish(writer) != 0 || (profile && !mark_as_profile(argv[1]));
 }

@@ -103,20 +103,20 @@ static char *prepare(struct profile *p, const char *program) {
 /* ---- the program ---- */
 
 /* This process has ended just now, and others, which it has started, perhaps before. */
-static void complete_traces(struct profile *p, pid_t pid) {
+static void complete_traces(struct profile *p, const struct launched *ended) {
     list_traces(p);
     for (size_t i = 0; i < p->n_files; i++)
-        sbt_trace_complete(p->files[i], (uint32_t)pid);
+        sbt_trace_complete(p->files[i], (uint32_t)ended->pid, ended->cpu_ns);
 }
 
 /* The program's wait status. */
 static int run(struct profile *p, const char *path, char **env) {
-    pid_t pid;
-    int status = launch_and_wait("profile", path, p->command_line, env, true, &pid);
+    struct launched program;
+    int status = launch_and_wait("profile", path, p->command_line, env, true, &program);
     struct sigaction ignores = {.sa_handler = SIG_IGN};
     sigaction(SIGINT, &ignores, NULL); /* the report is made in any case */
     sigaction(SIGQUIT, &ignores, NULL);
-    complete_traces(p, pid);
+    complete_traces(p, &program);
     return status;
 }
 

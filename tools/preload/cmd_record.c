@@ -26,12 +26,12 @@ static const struct own_option record_options[] = {
 };
 
 /* The trace is FILE, or FILE.PID if another process that the program has started was the first to write. */
-static void complete(const char *file, pid_t pid) {
+static void complete(const char *file, const struct launched *ended) {
     size_t n = strlen(file);
     bool has_ending = n > 4 && strcmp(file + n - 4, ".sbt") == 0;
-    char *own = cmd_format("%.*s.%d.sbt", (int)(has_ending ? n - 4 : n), file, (int)pid);
-    sbt_trace_complete(file, (uint32_t)pid);
-    sbt_trace_complete(own, (uint32_t)pid);
+    char *own = cmd_format("%.*s.%d.sbt", (int)(has_ending ? n - 4 : n), file, (int)ended->pid);
+    sbt_trace_complete(file, (uint32_t)ended->pid, ended->cpu_ns);
+    sbt_trace_complete(own, (uint32_t)ended->pid, ended->cpu_ns);
     free(own);
 }
 
@@ -71,9 +71,9 @@ static int record_main(const struct command *self, int argc, char **argv) {
     struct sbt_options options;
     char **env = env_build("record", environ, &settings, NULL, library, strrchr(library, '/') + 1, &options);
     verdict_warn(&verdict, "record", command_line[0], options.value[SBT_OPT_VERBOSE].u);
-    pid_t pid;
-    int status = launch_and_wait("record", path, command_line, env, false, &pid);
-    complete(settings.text[SBT_OPT_RECORD], pid);
+    struct launched program;
+    int status = launch_and_wait("record", path, command_line, env, false, &program);
+    complete(settings.text[SBT_OPT_RECORD], &program);
     if (WIFSIGNALED(status))
         end_by(WTERMSIG(status));
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -95,26 +96,46 @@ static void stop_with(int signo) {
         raise(SIGSTOP);
 }
 
-int launch_and_wait(const char *subcommand, const char *path, char **command_line, char **env, bool lasts, pid_t *pid) {
+/* Of a process that has ended, and that the kernel still knows; 0: not known. */
+static uint64_t cpu_of(pid_t pid) {
+    struct timespec t;
+    clockid_t clock;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* As waitpid, also for a stop. */
+static pid_t await(struct launched *program, int *status) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)program->pid, &info, WEXITED | WSTOPPED | WNOWAIT) != 0)
+        return -1;
+    if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
+        program->cpu_ns = cpu_of(program->pid);
+    return waitpid(program->pid, status, WUNTRACED);
+}
+
+int launch_and_wait(const char *subcommand, const char *path, char **command_line, char **env, bool lasts,
+                    struct launched *program) {
     sigset_t all, mask;
     pid_t self = getpid(), ended;
     int status;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &mask); /* until the child is known, which gets them */
     take_signals();
-    *pid = fork();
-    if (*pid < 0)
+    *program = (struct launched){.pid = fork()};
+    if (program->pid < 0)
         cmd_refuse("%s: fork: %s", subcommand, strerror(errno));
-    if (*pid == 0) {
+    if (program->pid == 0) {
         if (!lasts && (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != self))
             _exit(CMD_REFUSED);
         become(subcommand, path, command_line, env, &mask);
     }
-    child = *pid;
+    child = program->pid;
     sigprocmask(SIG_SETMASK, &mask, NULL);
     if (!lasts)
         let_go_of_files();
-    while ((ended = waitpid(*pid, &status, WUNTRACED)) < 0 || WIFSTOPPED(status)) {
+    while ((ended = await(program, &status)) < 0 || WIFSTOPPED(status)) {
         if (ended >= 0)
             stop_with(WSTOPSIG(status));
         else if (errno != EINTR)

@@ -76,6 +76,33 @@ static char *deadlock(const struct writer *w) {
         (uintmax_t)r->unended.n, names_thread(w->page->names, w->advice->thread), format_ns(stuck, w->advice->value));
 }
 
+/*
+ * What of its time is no work under the lock: woken threads that do not run yet, and holders that lost the processor.
+ * So it is on a machine where others compute. Allocated; empty: nothing of that.
+ */
+static char *without_a_processor(const struct rep_object *o) {
+    const double least = 30;
+    double off = o->known_hold_ns > 0
+                     ? percent((double)o->known_hold_ns - (double)o->hold_work_ns, (double)o->known_hold_ns)
+                     : 0;
+    char *woken =
+        cmd_format("%s", o->path.wakeup_ns > o->path.held_ns
+                             ? " Most of its part of the path is no hold, but the time until a woken thread runs."
+                             : "");
+    char *lost = off < least
+                     ? cmd_format("%s", "")
+                     : cmd_format(" For %.1f %% of the holds' time the holder did not run, in few of the holds: most "
+                                  "likely others had the processor.",
+                                  off);
+    char *both =
+        woken[0] == '\0' && lost[0] == '\0'
+            ? cmd_format("%s", "")
+            : cmd_format("%s%s Measure again on a quiet machine, with no more threads than CPUs.", woken, lost);
+    free(woken);
+    free(lost);
+    return both;
+}
+
 static char *hot_lock(const struct writer *w) {
     char wait[32], hold[32];
     double share =
@@ -84,16 +111,17 @@ static char *hot_lock(const struct writer *w) {
                       : w->object->type == SBT_TRACE_SEM   ? ", a semaphore that threads use as a lock,"
                       : w->object->type == SBT_TRACE_FUTEX ? ", a futex that threads use as a lock,"
                                                            : "";
-    char *more = own[0] != '\0' ? callers(w) : what_delegation_beats(share);
+    char *more = own[0] != '\0' ? callers(w) : what_delegation_beats(share), *lost = without_a_processor(w->object);
     char *text = cmd_format(
         "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s%s, mean wait %s); %.1f %% of the "
-        "threads' active time is in its sections.%s Split it, or do less while it is held, most of all at %s.%s",
+        "threads' active time is in its sections.%s%s Split it, or do less while it is held, most of all at %s.%s",
         w->name, own, 100 * w->advice->value,
         w->object->hold_n > 0 ? format_ns(hold, (double)w->object->hold_ns / (double)w->object->hold_n) : "not known",
         w->object != NULL && rep_holds_waited(w->page->report, w->object) ? " of those that waited" : "",
         format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
-        share, own[0] == '\0' ? more : "", place(w, w->advice->site), own[0] != '\0' ? more : "");
+        share, own[0] == '\0' ? more : "", lost, place(w, w->advice->site), own[0] != '\0' ? more : "");
     free(more);
+    free(lost);
     return text;
 }
 

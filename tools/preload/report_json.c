@@ -69,6 +69,7 @@ static void summary(struct doc *d) {
     json_uint(&d->j, "cpu_ns", t->cpu_ns);
     json_uint(&d->j, "life_ns", t->life_ns);
     json_uint(&d->j, "off_cpu_ns", t->off_cpu_ns);
+    json_uint(&d->j, "unknown_ns", t->unknown_ns);
     json_uint(&d->j, "outside_ns", t->outside_ns);
     json_uint(&d->j, "calls_ns", t->calls_ns);
     doc_share(d, "parallelism", (double)t->cpu_ns, (double)d->r->wall_ns);
@@ -174,6 +175,7 @@ static void thread(struct doc *d, uint32_t number) {
     json_uint(&d->j, "life_ns", t->times.life_ns);
     json_uint(&d->j, "cpu_ns", t->times.cpu_ns);
     json_uint(&d->j, "off_cpu_ns", t->times.off_cpu_ns);
+    json_uint(&d->j, "unknown_ns", t->times.unknown_ns);
     json_uint(&d->j, "outside_ns", t->times.outside_ns);
     json_uint(&d->j, "calls_ns", t->times.calls_ns);
     json_uint(&d->j, "events", t->n_events);

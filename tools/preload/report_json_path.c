@@ -113,6 +113,7 @@ void report_json_path(struct doc *d) {
     json_uint(&d->j, "ns", p->ns);
     json_uint(&d->j, "work_ns", p->work_ns);
     json_uint(&d->j, "off_cpu_ns", p->off_cpu_ns);
+    json_uint(&d->j, "unknown_ns", p->unknown_ns);
     json_uint(&d->j, "calls_ns", p->calls_ns);
     json_uint(&d->j, "held_ns", p->held_ns);
     json_uint(&d->j, "wakeup_ns", p->wakeup_ns);

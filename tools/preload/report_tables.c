@@ -14,13 +14,16 @@ static void critical_path(const struct text *t) {
     char total[32];
     double ns = (double)p->ns;
     text_heading(t, "Critical path");
+    char *unknown = p->unknown_ns > 0 ? cmd_format(", %.1f %% not known", text_percent((double)p->unknown_ns, ns))
+                                      : cmd_format("%s", "");
     char *line =
         cmd_format("%s: %.1f %% work outside of locks, %.1f %% with a lock held, %.1f %% wake-ups and hand-overs, "
-                   "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor",
+                   "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor%s",
                    format_ns(total, ns), text_percent((double)p->work_ns, ns), text_percent((double)p->held_ns, ns),
                    text_percent((double)p->wakeup_ns, ns), text_percent((double)p->waiting_ns, ns),
-                   text_percent((double)p->calls_ns, ns), text_percent((double)p->off_cpu_ns, ns));
+                   text_percent((double)p->calls_ns, ns), text_percent((double)p->off_cpu_ns, ns), unknown);
     text_paragraph(t->out, "  ", line);
+    free(unknown);
     free(line);
 }
 

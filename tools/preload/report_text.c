@@ -114,11 +114,14 @@ static void summary(const struct text *t) {
     const struct rep_times *s = &t->r->times;
     char wall[32], cpu[32];
     double life = (double)s->life_ns;
-    char *line = cmd_format("wall %s, CPU %s, %u threads, %.2f running at a time",
-                            format_ns(wall, (double)t->r->wall_ns), format_ns(cpu, (double)s->cpu_ns), t->r->n_live,
-                            t->r->wall_ns > 0 ? (double)s->cpu_ns / (double)t->r->wall_ns : 0);
+    char *more = s->unknown_ns > 0 ? cmd_format(" and up to %s more", format_ns(wall, (double)s->unknown_ns))
+                                   : cmd_format("%s", "");
+    char *line = cmd_format("wall %s, CPU %s%s, %u threads, %.2f running at a time",
+                            format_ns(wall, (double)t->r->wall_ns), format_ns(cpu, (double)s->cpu_ns), more,
+                            t->r->n_live, t->r->wall_ns > 0 ? (double)s->cpu_ns / (double)t->r->wall_ns : 0);
     text_paragraph(t->out, "", line);
     free(line);
+    free(more);
     fprintf(t->out, "\n");
     struct table table = {.n_columns = 4, .alignment = "lrrl"};
     const struct {
@@ -127,10 +130,11 @@ static void summary(const struct text *t) {
         const char *note;
     } rows[] = {
         {"work", (double)s->cpu_ns,
-         t->r->info.completed ? "CPU time between calls; behind a thread's last one it may have slept"
-                              : "CPU time between calls"},
+         t->r->n_guessed > 1 ? "CPU time between calls; behind their last ones threads have equal parts"
+                             : "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
         {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
+        {"not known", (double)s->unknown_ns, "since threads' last calls, until they were killed: work or off CPU"},
         {"contention", (double)rep_contention_ns(s), "waiting for locks, and for what threads use as locks"},
         {"barriers", (double)s->waiting[REP_BARRIER].ns, ""},
         {"waiting, not idle", (double)(rep_event_waits_ns(s) - s->idle_ns),

@@ -51,6 +51,7 @@ class Info(ctypes.Structure):
         ("n_misses", c_uint64),
         ("completed", c_bool),
         ("end_is_known", c_bool),
+        ("cpu_is_known", c_bool),
     )
 
 

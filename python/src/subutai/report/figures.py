@@ -24,6 +24,7 @@ COLOURS = {
     "futex": "#8c6d1f",
     "outside": "#6b6ecf",
     "off_cpu": "#949494",
+    "unknown": "#4d4d4d",
     "calls": "#5a7d9a",
 }
 LABELS = {
@@ -40,6 +41,7 @@ LABELS = {
     "futex": "waiting for a futex",
     "outside": "waiting outside: other processes, devices, time",
     "off_cpu": "off the CPU, between calls",
+    "unknown": "since its last call, until it was killed: running, or off the CPU",
     "calls": "in calls that did not wait",
 }
 TEXT = "#1a1a1a"
@@ -93,6 +95,7 @@ def threads(analysis: Analysis) -> Figure | None:
     parts: list[tuple[str, list[float]]] = [
         ("running", [t["cpu_ns"] for t in rows]),
         ("off_cpu", [t["off_cpu_ns"] for t in rows]),
+        ("unknown", [t["unknown_ns"] for t in rows]),
         ("calls", [t["calls_ns"] for t in rows]),
     ]
     parts += [(kind, [t["waiting"][kind]["ns"] for t in rows]) for kind in KINDS]
@@ -132,6 +135,7 @@ def critical_path(analysis: Analysis) -> Figure | None:
         ("from a release to the waiting thread's return", "wakeup_ns", "mutex"),
         ("in calls that did not wait", "calls_ns", "calls"),
         ("off the CPU, between calls", "off_cpu_ns", "off_cpu"),
+        ("running, or off the CPU: not known", "unknown_ns", "unknown"),
         ("in waits with an unknown end", "waiting_ns", "cond"),
     ]
     bars = [

@@ -52,7 +52,11 @@ def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
     s = analysis["summary"]
     return [
         ("run time", duration(s["wall_ns"]), f"{count(analysis['trace']['events'])} events"),
-        ("processor time", duration(s["cpu_ns"]), f"{s['parallelism']:.2f} threads ran on average"),
+        (
+            "processor time",
+            duration(s["cpu_ns"]) + (f" and up to {duration(s['unknown_ns'])} more" if s["unknown_ns"] else ""),
+            f"{s['parallelism']:.2f} threads ran on average",
+        ),
         ("threads", count(s["threads"]), f"{count(analysis['trace']['objects'])} objects"),
         (
             "in sections",
