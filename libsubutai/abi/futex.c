@@ -357,15 +357,47 @@ long abi_futex_serve(const void *caller, uint32_t *word, int op, uint32_t val, u
     }
 }
 
+/* ---- the usual wait ---- */
+
+/*
+ * A fiber waits, another one is runnable behind it, and all that `wait` looks at is as it nearly always is. Each thread
+ * of an OpenMP team waits so at each barrier: what it costs is the number of its instructions, and the depth of its
+ * stack, since the frames of all fibers share the first cache. The address has been judged with its page.
+ */
+static inline bool is_usual(const uint32_t *word, int op, uintptr_t timeout) {
+    return op == FUTEX_WAIT_PRIVATE && timeout == 0 && (uintptr_t)word % sizeof *word == 0 &&
+           sbt_mapped_is_known(word) && abi_unseen_is_nothing() && sbt_switch_waits_behind() &&
+           sbt_engine.order == NULL && sbt_engine.futex_wait != NULL;
+}
+
+/* As abi_futex_serve. */
+static SBT_NOINLINE long wait_usually(uint32_t *word, uint32_t val) {
+    int type, r = EDEADLK;
+    SBT_PROBE2(futex_entry, word, val);
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    if (SBT_LIKELY(type == PTHREAD_CANCEL_DEFERRED))
+        r = sbt_engine.futex_wait(word, false, val, FUTEX_BITSET_MATCH_ANY, NULL, 0);
+    else
+        pthread_setcanceltype(type, NULL);
+    const long result = SBT_LIKELY(r != EDEADLK) ? -(long)r : wait_in_kernel(word, FUTEX_WAIT_PRIVATE, val, 0, 0);
+    sbt_yield_gate_waited(&sbt_self.spare_yields, result);
+    SBT_PROBE2(futex_exit, word, result);
+    return result;
+}
+
 #ifdef SBT_OBSERVED
 abi_futex_function *abi_futex_observer = abi_futex_serve;
 #define SERVE abi_futex_observer
+#define IS_USUAL(word, op, timeout) ((void)is_usual, false)
 #else
 #define SERVE abi_futex_serve
+#define IS_USUAL is_usual
 #endif
 
 long abi_futex_from(const void *caller, uint32_t *word, int op, uint32_t val, uintptr_t more, uint32_t *word2,
                     uint32_t val3) {
+    if (IS_USUAL(word, op, more))
+        return wait_usually(word, val);
     return SERVE(caller, word, op, val, more, word2, val3);
 }
 

@@ -33,14 +33,12 @@ struct range {
     uintptr_t from, to;
 };
 
-static struct range unseen[OBJECTS_MOST], adopted[ADOPTED_MOST];
-static uint32_t n_unseen, n_adopted; /* written by release, after the entries */
-static uint32_t looking;             /* a thread looks */
-static uint32_t looked;              /* objects that were loaded, ever, when a thread last looked; 0: it has not */
-static uint32_t loading;             /* loads that have begun, and may not be over */
-static uint64_t look_again_ns;       /* while one is: no look before that time; atomic, relaxed: a hint */
-static uint32_t clones;
-static uint32_t n_calls; /* futex calls before the first look; atomic, relaxed */
+static struct range ranges_unseen[OBJECTS_MOST], adopted[ADOPTED_MOST];
+static uint32_t n_adopted; /* written by release, after the entries */
+static uint32_t looking;   /* a thread looks */
+struct abi_unseen abi_unseen;
+static uint64_t look_again_ns; /* while one is: no look before that time; atomic, relaxed: a hint */
+static uint32_t n_calls;       /* futex calls before the first look; atomic, relaxed */
 static _Thread_local uintptr_t load_frame __attribute__((tls_model("initial-exec"))); /* of the caller's load, or 0 */
 
 /* ---- code ---- */
@@ -136,12 +134,12 @@ static void note_clone(const struct dl_phdr_info *info) {
             const ElfW(Sym) *s = &symbols[ELF64_R_SYM(relocations[k][i].r_info)];
             const char *name = names + s->st_name;
             if (name[0] == 'c' && s->st_shndx == SHN_UNDEF && s->st_name != 0 && strcmp(name, "clone") == 0)
-                __atomic_store_n(&clones, 1, __ATOMIC_RELAXED);
+                __atomic_store_n(&abi_unseen.clones, 1, __ATOMIC_RELAXED);
         }
 }
 
 static bool is_own(const struct dl_phdr_info *info) {
-    uintptr_t here = (uintptr_t)&looked;
+    uintptr_t here = (uintptr_t)&abi_unseen.looked;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type == PT_LOAD && here - info->dlpi_addr - p->p_vaddr < p->p_memsz)
@@ -167,11 +165,11 @@ static int judge(struct dl_phdr_info *info, size_t size, void *argument) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         struct range range = {info->dlpi_addr + p->p_vaddr, info->dlpi_addr + p->p_vaddr + p->p_memsz};
         if (p->p_type != PT_LOAD || (p->p_flags & PF_X) == 0 || p->p_memsz == 0 ||
-            is_in(unseen, &n_unseen, range.from) || is_adopted(info, range.from))
+            is_in(ranges_unseen, &abi_unseen.n, range.from) || is_adopted(info, range.from))
             continue;
         bool readable = (p->p_flags & PF_R) != 0;
         if (!readable || p->p_memsz > CODE_MOST || calls_futex((const unsigned char *)range.from, p->p_memsz))
-            add(unseen, &n_unseen, OBJECTS_MOST, range);
+            add(ranges_unseen, &abi_unseen.n, OBJECTS_MOST, range);
     }
     return 0;
 }
@@ -188,9 +186,9 @@ static bool look_once(void) {
     if (!__atomic_compare_exchange_n(&looking, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     sbt_objects_iterate(count_loads, &n);
-    if (n == 0 || n != __atomic_load_n(&looked, __ATOMIC_RELAXED)) {
+    if (n == 0 || n != __atomic_load_n(&abi_unseen.looked, __ATOMIC_RELAXED)) {
         sbt_objects_iterate(judge, NULL);
-        __atomic_store_n(&looked, n != 0 ? n : 1, __ATOMIC_RELEASE);
+        __atomic_store_n(&abi_unseen.looked, n != 0 ? n : 1, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
     return true;
@@ -210,8 +208,9 @@ static bool look(void) {
 }
 
 bool abi_unseen_any(void) {
-    return __atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 || __atomic_load_n(&loading, __ATOMIC_RELAXED) != 0 ||
-           __atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0 || abi_unseen_clones();
+    return __atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) == 0 ||
+           __atomic_load_n(&abi_unseen.loading, __ATOMIC_RELAXED) != 0 ||
+           __atomic_load_n(&abi_unseen.n, __ATOMIC_RELAXED) != 0 || abi_unseen_clones();
 }
 
 /*
@@ -245,11 +244,11 @@ static bool look_in_order(void) {
  */
 static bool look_now_and_then(void) {
     if (SBT_UNLIKELY(sbt_engine.order != NULL))
-        return __atomic_load_n(&looked, __ATOMIC_ACQUIRE) != 0 && look_in_order();
-    if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 &&
+        return __atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) != 0 && look_in_order();
+    if (__atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) == 0 &&
         __atomic_add_fetch(&n_calls, 1, __ATOMIC_RELAXED) < LOOK_AFTER)
         return false;
-    if (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) != 0) {
+    if (__atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) != 0) {
         uint64_t now = sbt_now_ns();
         if (now < __atomic_load_n(&look_again_ns, __ATOMIC_RELAXED))
             return false;
@@ -260,26 +259,27 @@ static bool look_now_and_then(void) {
 
 bool abi_unseen_at(const void *code) {
     abi_unseen_load_over();
-    if (SBT_UNLIKELY(__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 ||
-                     __atomic_load_n(&loading, __ATOMIC_RELAXED) != 0) &&
+    if (SBT_UNLIKELY(__atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) == 0 ||
+                     __atomic_load_n(&abi_unseen.loading, __ATOMIC_RELAXED) != 0) &&
         !look_now_and_then())
         return true;
-    return SBT_UNLIKELY(__atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0) && is_in(unseen, &n_unseen, (uintptr_t)code);
+    return SBT_UNLIKELY(__atomic_load_n(&abi_unseen.n, __ATOMIC_RELAXED) != 0) &&
+           is_in(ranges_unseen, &abi_unseen.n, (uintptr_t)code);
 }
 
 void abi_unseen_before_threads(void) {
-    while (__atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 && !look())
+    while (__atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) == 0 && !look())
         sbt_yield();
 }
 
 bool abi_unseen_in_order(void) {
     abi_unseen_at(NULL);
-    return __atomic_load_n(&looked, __ATOMIC_ACQUIRE) == 0 || __atomic_load_n(&n_unseen, __ATOMIC_RELAXED) != 0 ||
-           abi_unseen_clones();
+    return __atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) == 0 ||
+           __atomic_load_n(&abi_unseen.n, __ATOMIC_RELAXED) != 0 || abi_unseen_clones();
 }
 
 bool abi_unseen_clones(void) {
-    return __atomic_load_n(&clones, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(&abi_unseen.clones, __ATOMIC_RELAXED) != 0;
 }
 
 /*
@@ -296,19 +296,19 @@ static uintptr_t frame(void) {
 void abi_unseen_load_over(void) {
     if (SBT_LIKELY(load_frame == 0) || frame() + SAME_FRAME < load_frame)
         return;
-    if (__atomic_load_n(&looked, __ATOMIC_RELAXED) != 0 && !look())
+    if (__atomic_load_n(&abi_unseen.looked, __ATOMIC_RELAXED) != 0 && !look())
         return;
     load_frame = 0;
-    __atomic_fetch_sub(&loading, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&abi_unseen.loading, 1, __ATOMIC_RELEASE);
 }
 
 void abi_unseen_thread_ends(void) {
     if (SBT_LIKELY(load_frame == 0))
         return;
-    while (__atomic_load_n(&looked, __ATOMIC_RELAXED) != 0 && !look())
+    while (__atomic_load_n(&abi_unseen.looked, __ATOMIC_RELAXED) != 0 && !look())
         sbt_yield(); /* another thread looks, and may have begun before the load was over */
     load_frame = 0;
-    __atomic_fetch_sub(&loading, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&abi_unseen.loading, 1, __ATOMIC_RELEASE);
 }
 
 void abi_unseen_load_begins(void) {
@@ -316,7 +316,7 @@ void abi_unseen_load_begins(void) {
     if (load_frame != 0)
         return; /* a load within a load */
     load_frame = frame();
-    __atomic_fetch_add(&loading, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&abi_unseen.loading, 1, __ATOMIC_SEQ_CST);
 }
 
 static void begin_looking(void) {
@@ -342,6 +342,6 @@ void abi_futex_adopt(uintptr_t from, uintptr_t to) {
 }
 
 void abi_unseen_asked_kernel(void) {
-    if (SBT_UNLIKELY(__atomic_load_n(&looked, __ATOMIC_RELAXED) == 0))
+    if (SBT_UNLIKELY(__atomic_load_n(&abi_unseen.looked, __ATOMIC_RELAXED) == 0))
         look_now_and_then();
 }

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/arch.h"
+
 /* May a waiter be in the kernel that unseen code has brought there? Never blocks. */
 bool abi_unseen_any(void);
 
@@ -34,6 +36,22 @@ bool abi_unseen_in_order(void);
 
 /* A wake-up has asked the kernel. If it is always asked because nothing has been looked at, look. As abi_unseen_at. */
 void abi_unseen_asked_kernel(void);
+
+/* What is known. All atomic. */
+struct abi_unseen {
+    uint32_t n;       /* ranges of unseen code; written by release, after the entries */
+    uint32_t looked;  /* objects that were loaded, ever, when a thread last looked; 0: it has not */
+    uint32_t loading; /* loads that have begun, and may not be over: among them the caller's, if it has one */
+    uint32_t clones;  /* 1: the program creates threads by clone */
+};
+extern struct abi_unseen abi_unseen SBT_HIDDEN;
+
+/* Is there no such code, no load and no such thread? Then abi_unseen_at and abi_unseen_clones say so too. */
+static inline bool abi_unseen_is_nothing(void) {
+    return __atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) != 0 &&
+           (__atomic_load_n(&abi_unseen.loading, __ATOMIC_RELAXED) | __atomic_load_n(&abi_unseen.n, __ATOMIC_RELAXED) |
+            __atomic_load_n(&abi_unseen.clones, __ATOMIC_RELAXED)) == 0;
+}
 
 /* Does the program create threads by clone? They share the creator's thread-local storage: nothing can be served. */
 bool abi_unseen_clones(void);

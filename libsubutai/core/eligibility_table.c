@@ -99,12 +99,19 @@ bool sbt_eligibility_is_jump(const char *symbol) {
     return among(symbol, names, sizeof names / sizeof *names);
 }
 
-bool sbt_eligibility_pins_main(const char *symbol) {
+/* Threads of its pools end so when the thread that has used a pool ends. The main thread is in no other thread's pool.
+ */
+static bool is_called_by_threads_of_gomp(const char *file, const char *symbol) {
+    return strcmp(symbol, "pthread_exit") == 0 && sbt_eligibility_is_gomp(file);
+}
+
+bool sbt_eligibility_pins_main(const char *file, const char *symbol) {
     /*
      * Handlers. The kernel gives a signal to the process to the main thread first, and interrupts that thread's wait.
      */
     static const char *const names[] = {"sigaction",   "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
                                         "sigvec",      "siginterrupt", "pthread_exit", "thrd_exit",  "sigwait",
                                         "sigwaitinfo", "sigtimedwait", "sigsuspend"};
-    return sbt_eligibility_is_mask(symbol) || among(symbol, names, sizeof names / sizeof *names);
+    return (sbt_eligibility_is_mask(symbol) || among(symbol, names, sizeof names / sizeof *names)) &&
+           !is_called_by_threads_of_gomp(file, symbol);
 }

@@ -21,8 +21,11 @@ const char *sbt_eligibility_refused_library(const char *file);
 /* Is it a libgomp, perhaps a copy under another name as Python's packages bring it? It makes futex calls itself. */
 bool sbt_eligibility_is_gomp(const char *file);
 
-/* Must the main thread of a program that imports the function stay on its own kernel thread? */
-bool sbt_eligibility_pins_main(const char *symbol);
+/*
+ * Must the main thread of a program stay on its own kernel thread, because that file of it imports the function? `file`
+ * may have a directory.
+ */
+bool sbt_eligibility_pins_main(const char *file, const char *symbol);
 
 /* Does the function make the waits of a chosen thread fail? Is that thread recalled when the function is called? */
 bool sbt_eligibility_is_interruption(const char *symbol);

@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "os/mapped.h"
 
-#include "os/fork.h"
-
-#define PAGE 4096
-#define N_PAGES 64
-
-/* Pages that can be read; in the low bits the fork generation, because a child may lack pages (MADV_DONTFORK). */
-static uintptr_t pages[N_PAGES];
+uintptr_t sbt_mapped_pages[SBT_MAPPED_PAGES];
 
 static uint32_t no_futex; /* a word that no thread waits on */
 
 static bool page_readable(uintptr_t page) {
-    uintptr_t mark = page | (sbt_fork_generation() + 1) % PAGE;
-    uintptr_t *known = &pages[page / PAGE % N_PAGES];
-    if (SBT_LIKELY(__atomic_load_n(known, __ATOMIC_RELAXED) == mark))
+    if (SBT_LIKELY(sbt_mapped_is_known((const void *)page)))
         return true;
     if (!sbt_mapped_now((const void *)page, 1))
         return false;
-    __atomic_store_n(known, mark, __ATOMIC_RELAXED);
+    __atomic_store_n(sbt_mapped_place(page), sbt_mapped_mark(page), __ATOMIC_RELAXED);
     return true;
 }
 
 bool sbt_mapped_readable(const void *from, size_t bytes) {
-    uintptr_t first = (uintptr_t)from / PAGE * PAGE, last = ((uintptr_t)from + bytes - 1) / PAGE * PAGE;
+    uintptr_t first = (uintptr_t)from & -SBT_MAPPED_PAGE, last = ((uintptr_t)from + bytes - 1) & -SBT_MAPPED_PAGE;
     return page_readable(first) && (last == first || page_readable(last));
 }
 

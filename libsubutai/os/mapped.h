@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 
 #include "os/arch.h"
+#include "os/fork.h"
 
 /*
  * Can all these bytes be read, now? A system call for each page. FUTEX_CMP_REQUEUE of no waiters: the kernel reads the
@@ -30,6 +31,26 @@ static inline bool sbt_mapped_now(const void *from, size_t bytes) {
                          0) == -EFAULT)
             return false;
     return true;
+}
+
+#define SBT_MAPPED_PAGE ((uintptr_t)4096)
+#define SBT_MAPPED_PAGES 64
+
+/* Pages that can be read; in the low bits the fork generation, because a child may lack pages (MADV_DONTFORK). */
+extern uintptr_t sbt_mapped_pages[SBT_MAPPED_PAGES] SBT_HIDDEN;
+
+static inline uintptr_t *sbt_mapped_place(uintptr_t page) {
+    return &sbt_mapped_pages[page / SBT_MAPPED_PAGE % SBT_MAPPED_PAGES];
+}
+
+static inline uintptr_t sbt_mapped_mark(uintptr_t page) {
+    return page | (sbt_fork_generation() + 1) % SBT_MAPPED_PAGE;
+}
+
+/* Is that page remembered? Makes no system call. */
+static inline bool sbt_mapped_is_known(const void *at) {
+    const uintptr_t page = (uintptr_t)at & -SBT_MAPPED_PAGE;
+    return __atomic_load_n(sbt_mapped_place(page), __ATOMIC_RELAXED) == sbt_mapped_mark(page);
 }
 
 /* Can all these bytes be read? At most two system calls, none for pages that are remembered. */

@@ -55,7 +55,7 @@ void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, c
     const char *why = sbt_eligibility_refused(symbol);
     if (why != NULL)
         refuse(e, file, symbol, why);
-    if (sbt_eligibility_pins_main(symbol))
+    if (sbt_eligibility_pins_main(file, symbol))
         e->pins_main = true;
     if (sbt_eligibility_is_interruption(symbol))
         e->interrupts = true;

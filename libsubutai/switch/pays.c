@@ -145,17 +145,24 @@ static void judge(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     begin(p, SBT_PAYS_SETTLE, seen);
 }
 
+/* As much may have been done in a window as threads have told of, or as they tell of at once by chance. */
+static uint64_t at_most(uint64_t progress) {
+    return progress < PROGRESS_FEW ? PROGRESS_FEW : progress;
+}
+
 /*
  * Is this window of waiting adaptively cut short? The first one is, at little progress, and what follows must show
- * that switching gets a multiple done. A later one is if a window of switching before it shows that already.
+ * that switching gets a multiple done. A later one is if a window of switching before it shows that already, of
+ * however little progress.
  */
 static bool is_cut(const struct sbt_pays *p, uint64_t ns, uint64_t progress) {
     const struct sbt_pays_sum *switched = &p->sum[1];
-    if (p->switches || p->is_patient || progress < PROGRESS_FEW)
+    if (p->switches || p->is_patient)
         return false;
-    return p->n_windows == 0 ||
-           (p->holds && switched->progress >= PROGRESS_ENOUGH &&
-            FACTOR * (double)progress / (double)ns < (double)switched->progress / (double)switched->ns);
+    if (p->n_windows == 0)
+        return progress >= PROGRESS_FEW;
+    return p->holds && switched->progress >= PROGRESS_ENOUGH &&
+           FACTOR * (double)at_most(progress) / (double)ns < (double)switched->progress / (double)switched->ns;
 }
 
 static bool is_full(struct sbt_pays *p, const struct sbt_pays_seen *seen) {

@@ -69,6 +69,13 @@ teams() {
         keep tool
         same "libomp with a tool: told the same" tool
     fi
+    check_run "main in a team" 60 "$bin/omp-main"
+    if [ "$variant" = switched ]; then
+        check "main in a team: is switched as the others are" grep -qx 'main is switched' "$variant.out"
+        check "main in a team: doctor says nothing else" is "$("$launcher" doctor "$bin/omp-main" | grep -c 'main thread waits')" 0
+    else
+        check "main in a team: keeps its kernel thread" grep -qx 'main keeps its kernel thread' "$variant.out"
+    fi
     edge late "$bin/libomp-library.so" yes
     edge unload "$bin/libomp-library.so" yes
     if [ "$variant" != plain ] && [ "$variant" != glibc ]; then

@@ -128,6 +128,28 @@ TEST(futex__unmapped_returns_EFAULT, "where the word is read; a wake-up reads no
     CHECK_ERRNO(wake((uint32_t *)(~0ul - 4095), 1), EFAULT);
 }
 #ifndef SHARED /* then the kernel refuses the former, and finds no waiter in the latter */
+/* Threads that wait one behind another, in private memory: the shortest way of a wait that is switched. */
+enum { IN_CROWD = 4, IN_CROWD_ROUNDS = 400 };
+static uint32_t *gone_for_crowd;
+
+static void *ask_in_crowd(void *unused) {
+    for (int i = 0; i < IN_CROWD_ROUNDS; i++) {
+        sched_yield();
+        CHECK_ERRNO(futex(gone_for_crowd, FUTEX_WAIT, 0, NULL, NULL, 0), EFAULT);
+        CHECK_ERRNO(futex((uint32_t *)((char *)&word + 1), FUTEX_WAIT, 0, NULL, NULL, 0), EINVAL);
+        CHECK_ERRNO(futex(&word, FUTEX_WAIT, 1, NULL, NULL, 0), EAGAIN);
+    }
+    return unused;
+}
+TEST(futex_wait__unmapped_and_misaligned_among_runnable_threads, "EFAULT, EINVAL; another value: EAGAIN") {
+    pthread_t t[IN_CROWD];
+    gone_for_crowd = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(gone_for_crowd != MAP_FAILED);
+    for (int i = 0; i < IN_CROWD; i++)
+        CHECK_INT(pthread_create(&t[i], NULL, ask_in_crowd, NULL), 0);
+    for (int i = 0; i < IN_CROWD; i++)
+        CHECK_INT(pthread_join(t[i], NULL), 0);
+}
 TEST(futex__read_only_memory, "can be waited on, and cannot be operated on") {
     uint32_t *constant = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct timespec time = {0, 1000};

@@ -75,12 +75,27 @@ TEST(a_gain_by_a_multiple_cuts_windows_short) {
     ck_assert_uint_ge(switched_ns, 7 * MS);
 }
 
-/* So it is when switching goes on: the window at home ends with 96 operations. */
+/* So it is when switching goes on: with 96 operations at home, the most that 30 may be, it would still be a multiple.
+ */
 TEST(a_multiple_cuts_later_windows_short) {
     program(5, 100);
     go_on(2 * SECOND);
     ck_assert(is_switched());
-    ck_assert_uint_ge(switched_ns, 2 * SECOND - 4 * 24 * MS); /* three trials, and the beginning */
+    ck_assert_uint_ge(switched_ns, 2 * SECOND - 24 * MS - 3 * 9 * MS); /* the beginning, and three trials */
+}
+
+/* After 6 ms 96 operations would not be so few: the window lasts for 17. */
+TEST(later_windows_last_until_little_progress_is_enough) {
+    program(5, 100);
+    go_on(40 * MS);
+    ck_assert(is_switched());
+    go_on(pays.next_ns - now_ns);
+    by_switching = 17;
+    go_on(31 * MS + 2 * MS + 14 * MS); /* 500 operations, the time to settle, and 70 at home */
+    ck_assert(sbt_pays_is_in_trial(&pays));
+    ck_assert(!pays.switches);
+    go_on(7 * MS);
+    ck_assert(is_switched());
 }
 
 /* Anything less begins the trial anew, with whole windows: the program of 24 operations in a millisecond. */

@@ -73,11 +73,22 @@ static bool switches_at_once(struct sbt_adapt *memory) {
     return probe % LEARN_EVERY != 0;
 }
 
+/* With a memory of what the word's waits are like. In a frame of its own, deeper than a fiber's that switches. */
+static SBT_NOINLINE int wait_actively(const void *key, struct sbt_waiter *w, struct sbt_adapt *memory,
+                                      const struct sbt_deadline *deadline) {
+    struct sbt_active active;
+    w->active = &active;
+    sbt_active_begin(&active, memory);
+    int r = sbt_lot_park(key, w, deadline);
+    if (r != EAGAIN)
+        sbt_active_end(&active, memory);
+    return r;
+}
+
 int direct_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits,
                       const struct sbt_deadline *deadline, uint64_t in_ns) {
     (void)in_ns;
     struct sbt_adapt *memory = sbt_adapt_of_word(word);
-    struct sbt_active active;
     struct wait wait; /* field by field: the lot sets what is left */
     if (SBT_UNLIKELY(sbt_lot_busy()))
         return EDEADLK;
@@ -86,15 +97,11 @@ int direct_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t b
     wait.bits = bits;
     wait.waiter.role = &role;
     wait.waiter.since_ns = 0;
-    wait.waiter.active = switches_at_once(memory) ? NULL : &active;
-    if (wait.waiter.active != NULL)
-        sbt_active_begin(&active, memory);
-    else
-        sbt_switch_about_to_wait();
-    int r = sbt_lot_park(key_of(word, shared), &wait.waiter, deadline);
-    if (wait.waiter.active != NULL && r != EAGAIN)
-        sbt_active_end(&active, memory);
-    return r;
+    wait.waiter.active = NULL;
+    if (!switches_at_once(memory))
+        return wait_actively(key_of(word, shared), &wait.waiter, memory, deadline);
+    sbt_switch_about_to_wait();
+    return sbt_lot_park(key_of(word, shared), &wait.waiter, deadline);
 }
 
 struct wake {
