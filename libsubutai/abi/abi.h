@@ -61,12 +61,20 @@ static inline void abi_outside_end(struct abi_outside *o) {
     struct abi_outside outside __attribute__((cleanup(abi_outside_end), unused));                                      \
     abi_outside_begin(&outside)
 
-/* A call of glibc's function that may wait, also for other processes. */
-#define THEIRS_WAITS(call)                                                                                             \
-    (sbt_init(), SBT_LIKELY(sbt_engine.order == NULL) ? sbt_real.call : __extension__({                                \
+/* A call of glibc's function that waits, also for other processes, or looks without waiting. */
+#define THEIRS_WAITS_IF(waits, call)                                                                                   \
+    (sbt_init(),                                                                                                       \
+     SBT_LIKELY(sbt_engine.order == NULL) || !((waits) || sbt_engine.order->looks()) ? sbt_real.call : __extension__({ \
          ABI_OUTSIDE;                                                                                                  \
          sbt_real.call;                                                                                                \
      }))
+#define THEIRS_WAITS(call) THEIRS_WAITS_IF(true, call)
+
+/*
+ * A wait for no file and no signal, in an engine's order: true, it was a sleep, and `result` is the call's. False: the
+ * call is to be made.
+ */
+bool abi_outside_sleeps(const struct timespec *time, int *result);
 
 /* glibc's end of a process that would have written past an array (_FORTIFY_SOURCE). */
 extern void __chk_fail(void) __attribute__((noreturn));

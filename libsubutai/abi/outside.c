@@ -9,7 +9,7 @@
  * (abi_outside_seen).
  *
  * Not outside are calls on regular files and on memory devices, calls that do not wait, and a write that there is room
- * for.
+ * for. But a loop of calls that do not wait is outside now and then: it waits actively.
  */
 #include <errno.h>
 #include <limits.h>
@@ -125,6 +125,11 @@ void abi_outside_restrict(bool restricts, long number, const long *argument) {
 #define MEMORY_DEVICES 1                /* the major number of /dev/null, /dev/urandom */
 #define SECONDS_NEVER ((time_t)1 << 32) /* a longer sleep never ends, and the sum does not overflow */
 
+/* A look that does not wait, of a loop of such looks. The engine keeps an order. */
+static bool loops(void) {
+    return sbt_engine.order->looks();
+}
+
 static inline bool has_order(void) {
     sbt_init();
     return SBT_UNLIKELY(sbt_engine.order != NULL);
@@ -170,6 +175,13 @@ static int result(int r) {
         return 0;
     errno = r;
     return -1;
+}
+
+bool abi_outside_sleeps(const struct timespec *time, int *r) {
+    if (!has_order() || time == NULL || !is_valid(time) || ns_of(time) == 0)
+        return false;
+    *r = result(sleep_for(time, NULL));
+    return true;
 }
 
 static SBT_NOINLINE int slow_nanosleep(const struct timespec *time, struct timespec *left) {
@@ -226,7 +238,7 @@ OUTSIDE_IF(true, int, pause, (void), ())
 /* ---- waiting for files ---- */
 
 static SBT_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int ms) {
-    if (is_plain(AT(poll)) || ms == 0)
+    if (is_plain(AT(poll)) || (ms == 0 && !loops()))
         return real.poll(fds, n, ms);
     if (n == 0 && ms > 0)
         return result(sleep_for(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL));
@@ -237,7 +249,7 @@ OUTSIDE(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms))
 
 static SBT_NOINLINE int slow_select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
                                     struct timeval *restrict timeout) {
-    if (is_plain(AT(select)) || (timeout != NULL && timeout->tv_sec == 0 && timeout->tv_usec == 0))
+    if (is_plain(AT(select)) || (timeout != NULL && timeout->tv_sec == 0 && timeout->tv_usec == 0 && !loops()))
         return real.select(n, in, out, except, timeout);
     if (n == 0 && timeout != NULL && timeout->tv_sec >= 0 && timeout->tv_usec >= 0 && timeout->tv_usec < 1000000)
         return result(sleep_for(&(struct timespec){timeout->tv_sec, timeout->tv_usec * 1000}, NULL));
@@ -248,7 +260,8 @@ OUTSIDE(int, select,
         (int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except, struct timeval *restrict timeout),
         (n, in, out, except, timeout))
 
-OUTSIDE_IF(ms != 0, int, epoll_wait, (int epoll, struct epoll_event *events, int n, int ms), (epoll, events, n, ms))
+OUTSIDE_IF(ms != 0 || loops(), int, epoll_wait, (int epoll, struct epoll_event *events, int n, int ms),
+           (epoll, events, n, ms))
 
 /* ---- files ---- */
 
@@ -285,19 +298,20 @@ OUTSIDE_IF(may_wait_to_write(fd, n), ssize_t, write, (int fd, const void *buffer
 
 OUTSIDE_IF(may_wait_to_write(fd, SIZE_MAX), ssize_t, writev, (int fd, const struct iovec *parts, int n), (fd, parts, n))
 
-OUTSIDE_IF((operation & (LOCK_NB | LOCK_UN)) == 0, int, flock, (int fd, int operation), (fd, operation))
+OUTSIDE_IF((operation & LOCK_UN) == 0 && ((operation & LOCK_NB) == 0 || loops()), int, flock, (int fd, int operation),
+           (fd, operation))
 
 /* ---- sockets ---- */
 
-OUTSIDE_IF((flags & MSG_DONTWAIT) == 0, ssize_t, recv, (int fd, void *buffer, size_t n, int flags),
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0 || loops(), ssize_t, recv, (int fd, void *buffer, size_t n, int flags),
            (fd, buffer, n, flags))
 
-OUTSIDE_IF((flags & MSG_DONTWAIT) == 0, ssize_t, recvfrom,
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0 || loops(), ssize_t, recvfrom,
            (int fd, void *restrict buffer, size_t n, int flags, struct sockaddr *restrict from,
             socklen_t *restrict size),
            (fd, buffer, n, flags, from, size))
 
-OUTSIDE_IF((flags & MSG_DONTWAIT) == 0, ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0 || loops(), ssize_t, recvmsg, (int fd, struct msghdr *message, int flags),
            (fd, message, flags))
 
 OUTSIDE_IF(may_wait_to_write(fd, n), ssize_t, send, (int fd, const void *buffer, size_t n, int flags),
@@ -317,7 +331,8 @@ OUTSIDE_IF(true, int, accept4, (int fd, struct sockaddr *restrict from, socklen_
 
 OUTSIDE_IF(true, int, connect, (int fd, const struct sockaddr *to, socklen_t size), (fd, to, size))
 
-OUTSIDE_IF(true, int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout),
+OUTSIDE_IF((flags & MSG_DONTWAIT) == 0 || loops(), int, recvmmsg,
+           (int fd, struct mmsghdr *messages, unsigned n, int flags, struct timespec *timeout),
            (fd, messages, n, flags, timeout))
 
 OUTSIDE_IF(may_wait_to_write(fd, SIZE_MAX), int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned n, int flags),
@@ -362,12 +377,13 @@ SBT_EXPORT int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size) {
 
 OUTSIDE_IF(true, pid_t, wait, (int *status), (status))
 
-OUTSIDE_IF((options & WNOHANG) == 0, pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
+OUTSIDE_IF((options & WNOHANG) == 0 || loops(), pid_t, waitpid, (pid_t pid, int *status, int options),
+           (pid, status, options))
 
-OUTSIDE_IF((options & WNOHANG) == 0, pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage),
-           (pid, status, options, usage))
+OUTSIDE_IF((options & WNOHANG) == 0 || loops(), pid_t, wait4,
+           (pid_t pid, int *status, int options, struct rusage *usage), (pid, status, options, usage))
 
 OUTSIDE_IF(true, int, system, (const char *command), (command))
 
-OUTSIDE_IF((options & WNOHANG) == 0, int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
+OUTSIDE_IF((options & WNOHANG) == 0 || loops(), int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
            (type, id, info, options))

@@ -90,6 +90,11 @@ struct sbt_order {
      */
     bool (*outside_begin)(struct _pthread_cleanup_buffer *left);
     void (*outside_end)(struct _pthread_cleanup_buffer *left);
+    /*
+     * The caller is about to look for what the outside does, without waiting. True: it looks again and again, so it
+     * waits actively, and that look is to be made outside.
+     */
+    bool (*looks)(void);
     /* The caller has read that clock, and is shown what this leaves in `now`. */
     void (*clock_read)(clockid_t clock, struct timespec *now);
 

@@ -76,6 +76,8 @@ for _ in 1 2 3; do
 done
 check "deadlines that follow from two readings of clocks: one schedule and one output" matches "$out" \
     '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+runs 20 -- dozes
+check "sleeps in ppoll and pselect, and calls that only look, are not outside: one schedule in 20 runs" one_inside
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
 check "a thread that a barrier lets go needs no turn for that" is "$status $out" "0 done"
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" served

@@ -19,6 +19,11 @@ check "nor one in any other call that waits" is "$status $out" "0 $(printf '%s\n
     ppoll_chk recvmmsg system eventfd_read flock)"
 run "$SUBUTAI" schedule dump calls.schedule
 check "and none of these calls is a stall" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 10 0" # main takes its lock first
+for how in "" --serial; do
+    within 20 "$SUBUTAI" run --engine det $how -- "$ORDERED" looks
+    check "nor does one that looks again and again without waiting ($how)" is "$status $out" "0 $(printf '%s\n' poll ppoll select \
+        pselect epoll_wait epoll_pwait recv recvmsg recvmmsg sigtimedwait flock waitpid)"
+done
 rm -f rings.schedule
 within 20 "$SUBUTAI" run --engine det --schedule rings.schedule -- "$ORDERED" rings
 ended="$status ${out//$'\n'/,}" waits=$(grep -c '^waited$' <<<"$out")

@@ -345,6 +345,8 @@ static const struct {
     {"stdio", through_stdio},           /* the same by fgets, a call that the library does not see */
     {"stdio-last", leaves_after_stdio}, /* such a call, and the process ends behind it */
     {"rings", through_rings},           /* io_uring, and asynchronous I/O of the kernel */
+    {"looks", loops_of_looks},          /* calls that do not wait, again and again */
+    {"dozes", dozes},                   /* sleeps without a file, and such calls now and then */
     {"calls", through_calls},           /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
     {"notified", notified_often},       /* a timer makes threads faster than the turn is passed */
     {"starved", starved},               /* a thread computes with next to no processor */

@@ -43,6 +43,8 @@ int through_stdio(void);
 int leaves_after_stdio(void);
 int through_calls(void);
 int through_rings(void);
+int loops_of_looks(void);
+int dozes(void);
 /* ordered_clocks.c */
 int clock_in_steps(void);
 int clock_of_two(void);

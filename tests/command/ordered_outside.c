@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Calls that wait for the outside: the writer gets on while the reader waits. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "ordered.h"
 
@@ -190,5 +194,113 @@ int through_rings(void) {
         pthread_join(thread, &waited);
         puts(waited != NULL ? "waited" : "no such ring here");
     }
+    return 0;
+}
+
+/* ---- looks that do not wait ---- */
+
+static const struct timespec no_time;
+static const char *const looks[] = {"poll", "ppoll",   "select",   "pselect",      "epoll_wait", "epoll_pwait",
+                                    "recv", "recvmsg", "recvmmsg", "sigtimedwait", "flock",      "waitpid"};
+enum { N_LOOKS = sizeof looks / sizeof *looks, SIGNAL_LOOK = 9, LOCK_LOOK, CHILD_LOOK };
+static int event_poll;
+static pid_t child;
+
+/* Has it found what it looks for? */
+static bool look(size_t i) {
+    char c;
+    struct iovec part = {&c, 1};
+    struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    struct pollfd in = {fds[0], POLLIN, 0};
+    struct epoll_event event;
+    struct timeval no_time_at_all = {0, 0};
+    sigset_t user;
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(fds[0], &set);
+    sigemptyset(&user);
+    sigaddset(&user, SIGUSR1);
+    return (i == 0             ? poll(&in, 1, 0)
+            : i == 1           ? ppoll(&in, 1, &no_time, NULL)
+            : i == 2           ? select(fds[0] + 1, &set, NULL, NULL, &no_time_at_all)
+            : i == 3           ? pselect(fds[0] + 1, &set, NULL, NULL, &no_time, NULL)
+            : i == 4           ? epoll_wait(event_poll, &event, 1, 0)
+            : i == 5           ? epoll_pwait(event_poll, &event, 1, 0, NULL)
+            : i == 6           ? (int)recv(fds[0], &c, 1, MSG_DONTWAIT)
+            : i == 7           ? (int)recvmsg(fds[0], &message.msg_hdr, MSG_DONTWAIT)
+            : i == 8           ? recvmmsg(fds[0], &message, 1, MSG_DONTWAIT, NULL)
+            : i == SIGNAL_LOOK ? sigtimedwait(&user, NULL, &no_time)
+            : i == LOCK_LOOK   ? flock(fds[0], LOCK_EX | LOCK_NB) == 0
+                               : waitpid(child, NULL, WNOHANG)) > 0;
+}
+
+static int open_for_look(size_t i) {
+    struct epoll_event event = {.events = EPOLLIN};
+    sigset_t user;
+    if (i == CHILD_LOOK && (child = fork()) == 0)
+        for (alarm(60);;)
+            pause();
+    sigemptyset(&user);
+    sigaddset(&user, SIGUSR1);
+    if (pthread_sigmask(SIG_BLOCK, &user, NULL) != 0 || open_ends(i == LOCK_LOOK ? N_CALLS - 1 : 0) != 0)
+        return 1;
+    event_poll = epoll_create1(0);
+    return event_poll < 0 || (i != LOCK_LOOK && epoll_ctl(event_poll, EPOLL_CTL_ADD, fds[0], &event) != 0);
+}
+
+/* It waits for the turn before it gives what the look finds. */
+static void *giver(void *i) {
+    size_t look_of = (uintptr_t)i;
+    for (int k = 0; k < ROUNDS; k++)
+        locked_add(0);
+    if (look_of == SIGNAL_LOOK)
+        kill(getpid(), SIGUSR1);
+    else if (look_of == LOCK_LOOK)
+        flock(fds[1], LOCK_UN);
+    else if (look_of == CHILD_LOOK)
+        kill(child, SIGKILL);
+    else if (write(fds[1], "x", 1) != 1)
+        return i;
+    return NULL;
+}
+
+/* A thread that loops until it finds something does not keep others from the turn. */
+int loops_of_looks(void) {
+    for (size_t i = 0; i < N_LOOKS; i++) {
+        pthread_t thread;
+        if (open_for_look(i) != 0)
+            return 1;
+        pthread_create(&thread, NULL, giver, (void *)(uintptr_t)i);
+        while (!look(i))
+            ;
+        pthread_join(thread, NULL);
+        puts(looks[i]);
+    }
+    return 0;
+}
+
+static void *dozer(void *number) {
+    const struct timespec time = {0, (long)(uintptr_t)number * 700000};
+    for (int i = 0; i < 5; i++) {
+        if (ppoll(NULL, 0, &time, NULL) == 0 && pselect(0, NULL, NULL, NULL, &time, NULL) == 0)
+            locked_add((uintptr_t)number);
+        for (size_t k = 0; k < SIGNAL_LOOK; k++)
+            if (look(k))
+                locked_add(0);
+        locked_add((uintptr_t)number + 10);
+    }
+    return NULL;
+}
+
+/* Sleeps without a file, and looks now and then, are not outside. */
+int dozes(void) {
+    pthread_t threads[4];
+    if (open_for_look(0) != 0)
+        return 1;
+    for (uintptr_t i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, dozer, (void *)(i + 1));
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    printf("%016" PRIx64 "\n", sums[MUTEX]);
     return 0;
 }

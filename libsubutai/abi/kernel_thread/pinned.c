@@ -62,6 +62,11 @@ SBT_EXPORT int sigaltstack(const stack_t *restrict stack, stack_t *restrict old)
     return r;
 }
 
+/* With that timeout a call only looks, and does not wait. */
+static bool is_look(const struct timespec *timeout) {
+    return timeout != NULL && timeout->tv_sec == 0 && timeout->tv_nsec == 0;
+}
+
 /* Signals of the calling thread. A thread that has waited for signals will do so again. */
 SBT_EXPORT int sigwait(const sigset_t *restrict set, int *restrict signal) {
     sbt_pin_self(false);
@@ -76,7 +81,7 @@ SBT_EXPORT int sigwaitinfo(const sigset_t *restrict set, siginfo_t *restrict inf
 SBT_EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
                             const struct timespec *restrict timeout) {
     sbt_pin_self(false);
-    return THEIRS_WAITS(sigtimedwait(set, info, timeout));
+    return THEIRS_WAITS_IF(!is_look(timeout), sigtimedwait(set, info, timeout));
 }
 
 SBT_EXPORT int sigsuspend(const sigset_t *set) {
@@ -93,7 +98,10 @@ SBT_EXPORT int sigpending(sigset_t *set) {
 static int do_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
     if (mask != NULL)
         sbt_pin_self(false);
-    return THEIRS_WAITS(ppoll(fds, n, timeout, mask));
+    int r;
+    if (n == 0 && mask == NULL && abi_outside_sleeps(timeout, &r))
+        return r;
+    return THEIRS_WAITS_IF(!is_look(timeout), ppoll(fds, n, timeout, mask));
 }
 
 SBT_EXPORT int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
@@ -114,13 +122,16 @@ SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set 
                        const struct timespec *restrict timeout, const sigset_t *restrict mask) {
     if (mask != NULL)
         sbt_pin_self(false);
-    return THEIRS_WAITS(pselect(n, in, out, except, timeout, mask));
+    int r;
+    if (n == 0 && mask == NULL && abi_outside_sleeps(timeout, &r))
+        return r;
+    return THEIRS_WAITS_IF(!is_look(timeout), pselect(n, in, out, except, timeout, mask));
 }
 
 SBT_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int n, int timeout, const sigset_t *mask) {
     if (mask != NULL)
         sbt_pin_self(false);
-    return THEIRS_WAITS(epoll_pwait(epoll, events, n, timeout, mask));
+    return THEIRS_WAITS_IF(timeout != 0, epoll_pwait(epoll, events, n, timeout, mask));
 }
 
 SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const struct timespec *timeout,
@@ -128,10 +139,8 @@ SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const 
     if (mask != NULL)
         sbt_pin_self(false);
     sbt_init();
-    if (sbt_real.epoll_pwait2 != NULL) {
-        ABI_OUTSIDE;
-        return sbt_real.epoll_pwait2(epoll, events, n, timeout, mask);
-    }
+    if (sbt_real.epoll_pwait2 != NULL)
+        return THEIRS_WAITS_IF(!is_look(timeout), epoll_pwait2(epoll, events, n, timeout, mask));
     errno = ENOSYS;
     return -1;
 }

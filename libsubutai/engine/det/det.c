@@ -214,6 +214,7 @@ static const struct sbt_order order = {
     .sleep = det_sleep,
     .outside_begin = det_outside_begin,
     .outside_end = det_outside_end,
+    .looks = det_looks,
     .clock_read = det_clock_read,
     .give_up_turn = det_give_up_turn,
     .soft_barrier = det_soft_barrier,

@@ -340,6 +340,7 @@ bool det_outside_begin(struct _pthread_cleanup_buffer *left);
 void det_outside_end(struct _pthread_cleanup_buffer *left);
 int det_sleep(uint64_t ns, const struct sbt_deadline *until);
 void det_clock_read(clockid_t clock, struct timespec *now);
+bool det_looks(void);
 uint64_t det_logical(const struct sbt_deadline *deadline);
 void det_sleep_off(const struct sbt_deadline *deadline);
 

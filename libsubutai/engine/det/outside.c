@@ -31,6 +31,7 @@
 
 #define NS_IN_SECOND 1000000000
 #define DET_READINGS 1000 /* of clocks */
+#define DET_LOOKS 100     /* for what the outside does: each is a system call */
 /* For so long readings show the same time: of CPU time, and of the kernel's time. */
 #define DET_SAME_NS 200000
 #define DET_SAME_KERNEL_NS 100000000
@@ -58,6 +59,18 @@ static void yield_in_loop(void) {
         return;
     det_take(DET_YIELD);
     det_pass();
+}
+
+/*
+ * A look that does not wait is no operation. But a loop of looks may wait for another thread, which waits for the turn:
+ * the thread leaves the round now and then. As often in each run, if each look finds the same.
+ */
+bool det_looks(void) {
+    if (det_self.looked_since_ns != det_self.last_ns) {
+        det_self.looked_since_ns = det_self.last_ns;
+        det_self.n_looks = 0;
+    }
+    return ++det_self.n_looks >= DET_LOOKS;
 }
 
 /* What the calling kernel thread has done so far; false: the kernel does not say (a filter of system calls). */

@@ -172,6 +172,8 @@ struct det_self {
     uint32_t n_restarts, n_interrupts; /* handlers that it was told of: that restart system calls, and others */
     uint64_t read_since_ns;            /* with --serial: last_ns when it counted the first of */
     uint32_t n_readings;               /* its readings of clocks */
+    uint64_t looked_since_ns;          /* last_ns when it counted the first of */
+    uint32_t n_looks;                  /* its looks for the outside without a wait */
     struct det_reading {
         int64_t at_ns; /* what the clock has shown */
         uint64_t ns;   /* logical time then, plus 1; 0: it has not been read, or a handler interrupts the reading */
