@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Hint files of the engine det (docs/engine-det.md), line by line. Pure: the text is the caller's, nothing is
+ * Hint files of the engine det (docs/deterministic.md), line by line. Pure: the text is the caller's, nothing is
  * allocated, and the C library's formatting is not used, since the engine reads the file inside of the program's first
  * call.
  *

@@ -3,7 +3,7 @@
  * Hints for deterministic runs (subutai run --engine det): where a program with source tells the engine what it cannot
  * know. A hint changes the order of the threads, and with it the schedule's hash; but the order is still the same in
  * each run, except for performance-critical sections. Without source the same hints go into a file by call site:
- * docs/engine-det.md of Subutai.
+ * docs/deterministic.md of Subutai.
  *
  * Without the library, and under every other engine, these functions do nothing and return 0. There is nothing to link
  * with: the functions are looked for when the program is loaded. With clang a program must be position-independent for

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The engine det: every synchronization operation happens while its thread has the turn (turn.h), so the order of all
- * operations is the same in each run (docs/engine-det.md).
+ * operations is the same in each run (docs/deterministic.md).
  *
  * An operation is det_take, a look at the object and changes of it, and det_pass. If the operation must wait, det_block
  * passes the turn and returns when the thread has it again; then the operation looks again. Objects hold plain fields:
