@@ -76,6 +76,9 @@ teams() {
     else
         check "main in a team: keeps its kernel thread" grep -qx 'main keeps its kernel thread' "$variant.out"
     fi
+    # libgomp's constructor binds main, before the library has started.
+    check_run "main in a team that is bound" 60 env OMP_PROC_BIND=true "$bin/omp-main"
+    check "main in a team that is bound: keeps its kernel thread" grep -qx 'main keeps its kernel thread' "$variant.out"
     edge late "$bin/libomp-library.so" yes
     edge unload "$bin/libomp-library.so" yes
     if [ "$variant" != plain ] && [ "$variant" != glibc ]; then
