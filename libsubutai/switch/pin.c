@@ -120,9 +120,19 @@ static void pin_self(enum sbt_pin pin) {
         go_home(f);
 }
 
+/*
+ * Constructors of the program's libraries may call before the library has started, as libgomp's does where it binds
+ * threads. Whether switching is wanted is not known then.
+ */
+static void pin_self_early(void) {
+    sbt_self.pin |= SBT_PIN_ITSELF;
+}
+
 void sbt_pin_self(bool heritably) {
     if (SBT_UNLIKELY(sbt_switch_wanted))
         pin_self(heritably ? SBT_PIN_HERITABLY : SBT_PIN_ITSELF);
+    else
+        pin_self_early();
 }
 
 static bool is_of_process(uint32_t tid) {
@@ -164,20 +174,16 @@ static void pin_other(pthread_t thread, uint32_t tid) {
 }
 
 void sbt_pin_tid(uint32_t tid) {
-    if (SBT_LIKELY(!sbt_switch_wanted))
-        return;
     if (tid == 0 || tid == sbt_thread_tid())
-        pin_self(SBT_PIN_HERITABLY);
-    else
+        sbt_pin_self(true);
+    else if (SBT_UNLIKELY(sbt_switch_wanted))
         pin_other(0, tid);
 }
 
 void sbt_pin_thread(pthread_t thread) {
-    if (SBT_LIKELY(!sbt_switch_wanted))
-        return;
     if (pthread_equal(thread, pthread_self()))
-        pin_self(SBT_PIN_HERITABLY);
-    else
+        sbt_pin_self(true);
+    else if (SBT_UNLIKELY(sbt_switch_wanted))
         pin_other(thread, 0);
 }
 

@@ -73,9 +73,12 @@ teams() {
     if [ "$variant" = switched ]; then
         check "main in a team: is switched as the others are" grep -qx 'main is switched' "$variant.out"
         check "main in a team: doctor says nothing else" is "$("$launcher" doctor "$bin/omp-main" | grep -c 'main thread waits')" 0
-    else
+    elif [ "$variant" != direct ]; then # by default the threads of some runs are switched
         check "main in a team: keeps its kernel thread" grep -qx 'main keeps its kernel thread' "$variant.out"
     fi
+    # libgomp's constructor binds main, before the library has started.
+    check_run "main in a team that is bound" 60 env OMP_PROC_BIND=true "$bin/omp-main"
+    check "main in a team that is bound: keeps its kernel thread" grep -qx 'main keeps its kernel thread' "$variant.out"
     edge late "$bin/libomp-library.so" yes
     edge unload "$bin/libomp-library.so" yes
     if [ "$variant" != plain ] && [ "$variant" != glibc ]; then

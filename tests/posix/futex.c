@@ -150,6 +150,31 @@ TEST(futex_wait__unmapped_and_misaligned_among_runnable_threads, "EFAULT, EINVAL
     for (int i = 0; i < IN_CROWD; i++)
         CHECK_INT(pthread_join(t[i], NULL), 0);
 }
+/* A timed wait where other threads are runnable. */
+static atomic_bool crowd_may_end;
+
+static void *yield_in_crowd(void *unused) {
+    while (!atomic_load(&crowd_may_end))
+        sched_yield();
+    return unused;
+}
+static void *wait_in_crowd(void *unused) {
+    const struct timespec time = {0, 1000};
+    for (int i = 0; i < IN_CROWD_ROUNDS; i++) {
+        sched_yield();
+        CHECK_ERRNO(futex(&word, FUTEX_WAIT, 0, &time, NULL, 0), ETIMEDOUT);
+    }
+    return unused;
+}
+TEST(futex_wait__relative_time_among_runnable_threads, "ETIMEDOUT") {
+    pthread_t t[IN_CROWD], waiter = thread_start(wait_in_crowd, NULL);
+    for (int i = 0; i < IN_CROWD; i++)
+        t[i] = thread_start(yield_in_crowd, NULL);
+    thread_join(waiter);
+    atomic_store(&crowd_may_end, true);
+    for (int i = 0; i < IN_CROWD; i++)
+        thread_join(t[i]);
+}
 TEST(futex__read_only_memory, "can be waited on, and cannot be operated on") {
     uint32_t *constant = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const struct timespec time = {0, 1000};

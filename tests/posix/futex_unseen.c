@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ static long by_syscall(uint32_t *at, int op, uint32_t val, unsigned long val2, u
     long r = syscall(SYS_futex, at, op, val, val2, at2, val3);
     return r == -1 ? -errno : r;
 }
-static void load(void) {
+static void *load_module(void) {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 64);
     CHECK(n > 0);
@@ -31,9 +32,15 @@ static void load(void) {
     void *module = dlopen(path, RTLD_NOW);
     if (module == NULL)
         FAIL("%s", dlerror());
+    return module;
+}
+static void look_up(void *module) {
     *(void **)(void *)&by_instruction = dlsym(module, "unseen_futex");
     *(void **)(void *)&module_by_syscall = dlsym(module, "unseen_futex_by_syscall");
     CHECK(by_instruction != NULL && module_by_syscall != NULL);
+}
+static void load(void) {
+    look_up(load_module());
 }
 
 static long wake_by(unseen_function *way, uint32_t *at, uint32_t n) {
@@ -90,6 +97,69 @@ TEST(futex_unseen__module_waits_by_syscall_and_wakes_by_instruction, "its waits 
     CHECK_INT(wake_by(by_instruction, &word, INT_MAX), 2);
     for (int i = 0; i < 2; i++)
         thread_join(threads[i]);
+}
+
+/*
+ * The same behind threads that are runnable: the shortest way of a wait that is switched. The program has made many
+ * waits on the word itself.
+ */
+enum { SEEN = 1000, RUNNABLE = 4, WAITERS = 4, ROUNDS = 20 };
+static atomic_bool may_end;
+static atomic_uint n_waited;
+
+static void *yield(void *unused) {
+    while (!atomic_load(&may_end))
+        sched_yield();
+    return unused;
+}
+static void *wait_often(void *unused) {
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < 10; i++)
+            sched_yield();
+        while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) == round)
+            module_by_syscall(&word, FUTEX_WAIT_PRIVATE, round, 0, NULL, 0);
+        atomic_fetch_add(&n_waited, 1);
+    }
+    return unused;
+}
+/* The load is not over before this returns. */
+static void *load_and_stay(void *module) {
+    atomic_store((void *_Atomic *)module, load_module());
+    while (!atomic_load(&may_end))
+        sleep_ms(1);
+    return NULL;
+}
+static pthread_t load_meanwhile(void) {
+    static void *_Atomic module;
+    pthread_t thread = thread_start(load_and_stay, &module);
+    while (atomic_load(&module) == NULL)
+        sleep_ms(1);
+    look_up(atomic_load(&module));
+    return thread;
+}
+TEST_EACH(futex_unseen__module_waits_behind_runnable_threads, 2, "when it has been loaded, and while a load lasts") {
+    pthread_t threads[RUNNABLE + WAITERS], loader = 0;
+    for (int i = 0; i < SEEN; i++)
+        CHECK_INT(by_syscall(&word, FUTEX_WAIT_PRIVATE, 1, 0, NULL, 0), -EAGAIN);
+    if (number == 0)
+        load();
+    else
+        loader = load_meanwhile();
+    for (int i = 0; i < RUNNABLE + WAITERS; i++)
+        threads[i] = thread_start(i < RUNNABLE ? yield : wait_often, NULL);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        while (n_waiters() < WAITERS)
+            sleep_ms(1);
+        __atomic_store_n(&word, round + 1, __ATOMIC_RELEASE);
+        wake_by(by_instruction, &word, INT_MAX);
+        while (atomic_load(&n_waited) < (round + 1) * WAITERS)
+            sleep_ms(1);
+    }
+    atomic_store(&may_end, true);
+    for (int i = 0; i < RUNNABLE + WAITERS; i++)
+        thread_join(threads[i]);
+    if (number != 0)
+        thread_join(loader);
 }
 TEST(futex_unseen__requeued_by_syscall, "waiters of both kinds are moved; a wake-up at the second word finds them") {
     load();
