@@ -118,8 +118,9 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
         return TURN_CANCELLED;
     bool is_async = SBT_UNLIKELY(det_type_defer(&kept));
     bool can_cancel = (wait->can_cancel || is_async) && !det_self.is_exiting && is_enabled();
-    uint64_t due = due_of(wait);
-    uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
+    uint64_t due = due_of(wait), before_ns = det_self.last_ns;
+    bool is_due = det_self.due.ns == r->turn.now + 1; /* a wait for the mutex, behind that of the condition */
+    uint32_t n_inner = det_self.n_inner;              /* operations of handlers meanwhile are inside of none */
     det_self.n_inner = 0;
     det_self.last_ns = r->turn.now;
     const struct handled before = begin_to_look(wait);
@@ -163,8 +164,12 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
         det_be_asynchronous_again();
         det_type_forget(&kept);
     }
-    if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
+    if (is_due)
+        det_self.due.ns = r->turn.now + 1;
+    if (reason == TURN_TIMED_OUT && wait->deadline != NULL) {
         det_sleep_off(wait->deadline);
+        det_clock_is_due(wait, before_ns);
+    }
     return reason;
 }
 
