@@ -15,6 +15,7 @@
 #include "encode.h"
 
 #define TRACE_LIVE_MAGIC "SBTLIVE3"
+#define TRACE_LIVE_ANY 7 /* bytes of it that each version has */
 #define TRACE_LIVE_ENDING ".live"
 #define TRACE_LIVE_MOST (UINT64_C(1) << 32) /* bytes of the file */
 
@@ -69,8 +70,8 @@ struct trace_live_header {
     uint32_t book_bytes, entry_bytes, order_bytes, unused; /* the sizes of the structs below */
     uint32_t ended;    /* the trace is whole, or cannot be written, or has been completed */
     uint64_t added_at; /* complete.c: what is in the trace from there on is not the process's; 0: nothing is */
-    uint64_t past_cpu; /* atomic: processor time of threads that have ended, of which other threads have the records,
-                        * ns */
+    uint64_t past_cpu; /* atomic: processor time of threads that have no record, or of which other threads have the
+                        * records, ns */
     uint16_t offset[LIVE_N_FIELDS];
 };
 

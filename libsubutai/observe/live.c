@@ -93,6 +93,18 @@ static bool lock(int fd) {
     return sbt_syscall3(SYS_fcntl, fd, F_OFD_SETLK, &byte) == 0;
 }
 
+/*
+ * What the process has computed already, but for the calling thread, which has a record: threads that have ended, as
+ * those of a program that has become this one by exec.
+ */
+static uint64_t past_cpu_ns(void) {
+    struct timespec all, own;
+    sbt_clock_read(CLOCK_PROCESS_CPUTIME_ID, &all);
+    sbt_clock_read(CLOCK_THREAD_CPUTIME_ID, &own);
+    int64_t ns = (int64_t)(all.tv_sec - own.tv_sec) * 1000000000 + (all.tv_nsec - own.tv_nsec);
+    return ns > 0 ? (uint64_t)ns : 0;
+}
+
 static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
     *header = (struct trace_live_header){
         .header_bytes = SBT_PAGE_MAX,
@@ -110,6 +122,7 @@ static void fill(struct trace_live_header *header, uint64_t first_block_sum) {
         .book_bytes = sizeof(struct trace_live_book),
         .entry_bytes = sizeof(struct trace_live_entry),
         .order_bytes = sizeof(struct trace_live_order),
+        .past_cpu = past_cpu_ns(),
     };
     memcpy(header->magic, TRACE_LIVE_MAGIC, sizeof header->magic);
     memcpy(header->offset, offsets, sizeof offsets);
@@ -123,7 +136,7 @@ static bool is_old(const char *path) {
         return false;
     long n = sbt_syscall3(SYS_read, fd, magic, sizeof magic);
     sbt_syscall3(SYS_close, fd, 0, 0);
-    return n == 0 || (n == sizeof magic && memcmp(magic, TRACE_LIVE_MAGIC, sizeof magic) == 0);
+    return n == 0 || (n == sizeof magic && memcmp(magic, TRACE_LIVE_MAGIC, TRACE_LIVE_ANY) == 0);
 }
 
 static long create(void) {

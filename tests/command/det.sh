@@ -69,15 +69,24 @@ check "the same beside two computing processes" is "$out" "$all"
 
 # A machine that stands still between two readings, or serves its devices, may count that as the thread's CPU time. Then a
 # run has another schedule: at most one of 20 may, in one of three times 20.
-for _ in 1 2 3; do
-    runs 20 -- deadlines
-    out=$(sort seen | uniq -c | sort -n | tail -1)
-    [[ ! $out =~ ^\ *(19|20)\ 0\  ]] || break
-done
-check "deadlines that follow from two readings of clocks: one schedule and one output" matches "$out" \
-    '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+by_clocks() { # WHAT
+    for _ in 1 2 3; do
+        runs 20 -- "$1"
+        out=$(sort seen | uniq -c | sort -n | tail -1)
+        [[ ! $out =~ ^\ *(19|20)\ 0\  ]] || break
+    done
+    matches "$out" '^ *(19|20) 0 [0-9a-f]{16} [0-9a-f]{16}, [0-9]+ operations, 0 returns from outside$'
+}
+check "deadlines that follow from two readings of clocks: one schedule and one output" by_clocks deadlines
+check "waits in parts, of what a clock says is left: one schedule and one output" by_clocks parts
 runs 20 -- dozes
 check "sleeps in ppoll and pselect, and calls that only look, are not outside: one schedule in 20 runs" one_inside
+extra=(--serial)
+runs 20 -- looks-within
+check "serially, loops of looks at what other threads give: one schedule in 20 runs, and nothing outside" one_inside
+runs 5 taskset -c "$(allowed_cpu)" -- looks-within
+check "the same on one CPU" one_inside
+extra=()
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" barrier
 check "a thread that a barrier lets go needs no turn for that" is "$status $out" "0 done"
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" served

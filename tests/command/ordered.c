@@ -346,6 +346,8 @@ static const struct {
     {"stdio-last", leaves_after_stdio}, /* such a call, and the process ends behind it */
     {"rings", through_rings},           /* io_uring, and asynchronous I/O of the kernel */
     {"looks", loops_of_looks},          /* calls that do not wait, again and again */
+    {"looks-within", looks_within},     /* the same, at what threads of the process give */
+    {"parts", waits_of_parts},          /* waits of which a clock says how much is left */
     {"dozes", dozes},                   /* sleeps without a file, and such calls now and then */
     {"calls", through_calls},           /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
     {"notified", notified_often},       /* a timer makes threads faster than the turn is passed */

@@ -44,11 +44,13 @@ int leaves_after_stdio(void);
 int through_calls(void);
 int through_rings(void);
 int loops_of_looks(void);
+int looks_within(void);
 int dozes(void);
 /* ordered_clocks.c */
 int clock_in_steps(void);
 int clock_of_two(void);
 int clock_filtered(void);
+int waits_of_parts(void);
 /* ordered_timers.c */
 int notified_often(void);
 /* ordered_stalls.c */

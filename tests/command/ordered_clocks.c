@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Programs for `ordered` that look at what clocks show while a thread makes no operation. */
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -95,4 +96,45 @@ int clock_filtered(void) {
         }
     puts("the time stands still");
     return 1;
+}
+
+/* ---- waits in parts ---- */
+
+enum { PARTS_MOST = 4, MS = 1000000 };
+static pthread_cond_t in_parts;
+
+static struct timespec at(int64_t ns) {
+    return (struct timespec){ns / 1000000000, ns % 1000000000};
+}
+
+/* For 12 ms of the time of day, in so many parts, each of which ends by the monotonic clock; as Boost's timed waits do.
+ */
+static void *waits_in_parts(void *n_parts) {
+    int64_t part_ns = 12 * MS / (int64_t)(uintptr_t)n_parts;
+    for (int i = 0; i < 5; i++) {
+        pthread_mutex_lock(&mutex);
+        int64_t end_ns = shown(CLOCK_REALTIME) + 12 * MS, left_ns;
+        while ((left_ns = end_ns - shown(CLOCK_REALTIME)) > 0) {
+            struct timespec end = at(shown(CLOCK_MONOTONIC) + (left_ns < part_ns ? left_ns : part_ns));
+            pthread_cond_timedwait(&in_parts, &mutex, &end);
+            add_to(MUTEX, (uintptr_t)n_parts);
+        }
+        pthread_mutex_unlock(&mutex);
+    }
+    return NULL;
+}
+
+/* All threads' waits end at the same time; a part may not end later because the one before did. */
+int waits_of_parts(void) {
+    pthread_t threads[PARTS_MOST];
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&in_parts, &attributes);
+    for (uintptr_t i = 0; i < PARTS_MOST; i++)
+        pthread_create(&threads[i], NULL, waits_in_parts, (void *)(i + 1));
+    for (int i = 0; i < PARTS_MOST; i++)
+        pthread_join(threads[i], NULL);
+    printf("%016" PRIx64 "\n", sums[MUTEX]);
+    return 0;
 }

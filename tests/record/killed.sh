@@ -167,6 +167,7 @@ started+=("$running")
 comes test -s t.sbt
 subutai trace info --json t.sbt
 check "a program that runs: its trace is left alone" json '.[0].completed | not'
+check "which the text says" matches "$("$SUBUTAI" report t.sbt | tr -s ' \n' ' ')" 'not whole: the program runs, and writes on'
 check "and what belongs to it" test -f t.sbt.live
 program=$(jq -s '.[0].process' <<<"$out")
 # The kernel kills the program after the command has ended; and the program's memory goes after its processes do.

@@ -71,6 +71,15 @@ recorded closes t.sbt.live
 check "more events than a recorder has" "$SUBJECT" floods t.sbt.live
 subutai trace info --json t.sbt
 check "are no more than a block takes" is "$status" 0
+# The version before this one.
+cp kept.sbt t.sbt && cp kept.live t.sbt.live
+printf 2 | dd of=t.sbt.live bs=1 seek=7 conv=notrunc status=none
+subutai report t.sbt
+check "of the version before: it is said" matches "$status $(tr -s ' \n' ' ' <<<"$out")" \
+    '^0 .*FILE.live has it, and was not added: it is of another version of Subutai'
+rm -f t.sbt
+run env SUBUTAI_RECORD="$PWD/t.sbt" LD_PRELOAD="$RECORDING_LIBRARY" "$SUBJECT" closes t.sbt.live
+check "that of another trace under that name takes its place" is "$status $out $(head -c 8 t.sbt.live)" "137 locked $(head -c 8 kept.live)"
 # As where another version has written it: the word at byte 92 is the size of an entry of a profile's tables.
 cp kept.sbt t.sbt && cp kept.live t.sbt.live
 printf '\040' | dd of=t.sbt.live bs=1 seek=92 conv=notrunc status=none

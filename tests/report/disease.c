@@ -493,6 +493,11 @@ static void killed_dozing(void) {
     killed_after(false);
 }
 
+static void *ending_before(void *argument) {
+    compute(100000);
+    return argument;
+}
+
 static void *ending_thread(void *argument) {
     compute(100000);
     raise(SIGKILL);
@@ -508,6 +513,12 @@ static void killed_computing(void) {
         abort();
     compute(100000);
     run(1, ending_thread);
+}
+
+/* Threads of a program that was this one before have computed. */
+static void killed_after_exec(void) {
+    run(3, ending_before);
+    execl("/proc/self/exe", "disease", "killed-dozing", (char *)NULL);
 }
 
 static void alone_together(void) {
@@ -542,6 +553,7 @@ int main(int argc, char **argv) {
                     {"by-signal", by_signal},
                     {"killed-asleep", killed_asleep},
                     {"killed-dozing", killed_dozing},
+                    {"killed-after-exec", killed_after_exec},
                     {"killed-computing", killed_computing}};
     for (size_t i = 0; argc == 2 && i < sizeof diseases / sizeof *diseases; i++)
         if (strcmp(argv[1], diseases[i].name) == 0) {

@@ -210,6 +210,12 @@ for how in record profile; do
     check "killed while two threads sleep, $how: none has computed" json '.[0].summary | .cpu_ns < 100e6 and
         .off_cpu_ns > 300e6 and .unknown_ns == 0'
 done
+rm -rf dozing*
+subutai record -o dozing.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-after-exec
+subutai report --json dozing.*.sbt
+check "killed behind an exec: what was computed before that is not its threads'" json '.[0].summary | .cpu_ns < 100e6 and
+    .off_cpu_ns > 300e6 and .unknown_ns == 0'
+rm -rf dozing*
 # Without the command that saw its end the processor time is not known: then it is neither work nor sleep.
 rm -f dozing.sbt
 run env SUBUTAI_RECORD=dozing.sbt SUBUTAI_RECORD_CALLS=waits LD_PRELOAD="$RECORDING_LIBRARY" "$DISEASE" killed-dozing

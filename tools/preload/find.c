@@ -130,10 +130,10 @@ char *find_library(const char *subcommand, const char *given) {
 #define TRACE_FILE_MAGIC "SBTTRACE"
 
 /* Is it an empty file or an old one of that kind? The user does not miss those. */
-static bool may_be_replaced(int fd, const char *wanted) {
+static bool may_be_replaced(int fd, const char *wanted, size_t n_wanted) {
     char magic[8];
     ssize_t n = pread(fd, magic, sizeof magic, 0);
-    return n == 0 || (n == sizeof magic && memcmp(magic, wanted, sizeof magic) == 0);
+    return n == 0 || (n == sizeof magic && memcmp(magic, wanted, n_wanted) == 0);
 }
 
 /* Refuses what is there, unless it may be replaced. Changes nothing. */
@@ -146,7 +146,7 @@ static void check_place(const char *subcommand, const char *kind, const char *ma
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         cmd_refuse("%s: %s '%s': %s (legal: a new file or an old %s)", subcommand, kind, path, strerror(errno), kind);
-    if (!may_be_replaced(fd, magic))
+    if (!may_be_replaced(fd, magic, 8))
         cmd_refuse("%s: %s '%s': the file is something else (legal: a new file or an old %s)", subcommand, kind, path,
                    kind);
     close(fd);
@@ -181,7 +181,7 @@ char *find_trace_place(const char *subcommand, const char *path) {
     refuse_written(subcommand, path);
     char *absolute = place(subcommand, "trace", TRACE_FILE_MAGIC, path), *live = cmd_format("%s.live", absolute);
     int fd = open(live, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd >= 0 && may_be_replaced(fd, TRACE_LIVE_MAGIC))
+    if (fd >= 0 && may_be_replaced(fd, TRACE_LIVE_MAGIC, TRACE_LIVE_ANY))
         unlink(live);
     if (fd >= 0)
         close(fd);
@@ -194,7 +194,7 @@ bool find_left_rest(const char *path) {
     struct trace_live_header header;
     int fd = open(live, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     bool is_left = fd >= 0 && read(fd, &header, sizeof header) == (ssize_t)sizeof header &&
-                   memcmp(header.magic, TRACE_LIVE_MAGIC, sizeof header.magic) == 0 && !trace_rest_fits(&header);
+                   memcmp(header.magic, TRACE_LIVE_MAGIC, TRACE_LIVE_ANY) == 0 && !trace_rest_fits(&header);
     if (fd >= 0)
         close(fd);
     free(live);

@@ -73,6 +73,8 @@ static const char *what_is_missing(const struct sbt_trace_info *info, const char
     if (!info->completed && find_left_rest(path))
         return "; not whole: the program was killed, or has become another one by exec; the end is "
                "missing; " FIND_LEFT_REST;
+    if (!info->completed && sbt_trace_writer(path) != 0)
+        return "; not whole: the program runs, and writes on";
     if (!info->completed)
         return "; not whole: the program was killed, or has become another one by exec; the end is missing, and with "
                "it what threads waited for then";

@@ -109,6 +109,16 @@ static void end_to_look(const struct det_wait *wait, const struct handled *befor
     det_self.has_handled = before->has_handled;
 }
 
+/* With the turn. `was_due`: the wait is one for the mutex, behind that of the condition, of which the time was over. */
+static void end_of_time(const struct det_wait *wait, enum turn_reason reason, uint64_t before_ns, bool was_due) {
+    if (was_due)
+        det_self.due.ns = det_round->turn.now + 1;
+    if (reason != TURN_TIMED_OUT || wait->deadline == NULL)
+        return;
+    det_sleep_off(wait->deadline);
+    det_clock_is_due(wait, before_ns);
+}
+
 enum turn_reason det_block(const void *key, const struct det_wait *wait) {
     struct det_round *r = det_round;
     const uint32_t number = det_self.number, generation = r->generation;
@@ -118,7 +128,8 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
         return TURN_CANCELLED;
     bool is_async = SBT_UNLIKELY(det_type_defer(&kept));
     bool can_cancel = (wait->can_cancel || is_async) && !det_self.is_exiting && is_enabled();
-    uint64_t due = due_of(wait);
+    uint64_t due = due_of(wait), before_ns = det_self.last_ns;
+    bool is_due = det_self.due.ns == r->turn.now + 1;
     uint32_t n_inner = det_self.n_inner; /* operations of handlers meanwhile are inside of none */
     det_self.n_inner = 0;
     det_self.last_ns = r->turn.now;
@@ -163,8 +174,7 @@ enum turn_reason det_block(const void *key, const struct det_wait *wait) {
         det_be_asynchronous_again();
         det_type_forget(&kept);
     }
-    if (reason == TURN_TIMED_OUT && wait->deadline != NULL)
-        det_sleep_off(wait->deadline);
+    end_of_time(wait, reason, before_ns, is_due);
     return reason;
 }
 

@@ -340,6 +340,9 @@ bool det_outside_begin(struct _pthread_cleanup_buffer *left);
 void det_outside_end(struct _pthread_cleanup_buffer *left);
 int det_sleep(uint64_t ns, const struct sbt_deadline *until);
 void det_clock_read(clockid_t clock, struct timespec *now);
+/* With the turn, in which the caller's wait has ended by its deadline. `before_ns`: det_self.last_ns before the wait.
+ */
+void det_clock_is_due(const struct det_wait *wait, uint64_t before_ns);
 bool det_looks(void);
 uint64_t det_logical(const struct sbt_deadline *deadline);
 void det_sleep_off(const struct sbt_deadline *deadline);

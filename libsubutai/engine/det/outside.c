@@ -19,6 +19,10 @@
  * wait ends before its deadline has passed in the kernel's time: if logical time is ahead, the thread sleeps off the
  * rest while it has the turn. If its deadline was made from a time that was kept, the wait is shorter by that time's
  * age, as if the thread had lost its core behind the reading.
+ *
+ * A library may wait in parts, each for what the clock says is left (Boost's timed waits), and a wait ends later than
+ * its deadline, by another time in each run. So a thread that reads a clock as soon as its time is over is shown the
+ * deadline, as if it had been woken at once.
  */
 #include <errno.h>
 #include <sys/resource.h>
@@ -63,14 +67,22 @@ static void yield_in_loop(void) {
 
 /*
  * A look that does not wait is no operation. But a loop of looks may wait for another thread, which waits for the turn:
- * the thread leaves the round now and then. As often in each run, if each look finds the same.
+ * the thread leaves the round now and then. As often in each run, if each look finds the same. With --serial, where
+ * other threads are runnable, it passes the turn: what they give it finds at the same look in each run.
  */
 bool det_looks(void) {
     if (det_self.looked_since_ns != det_self.last_ns) {
         det_self.looked_since_ns = det_self.last_ns;
         det_self.n_looks = 0;
     }
-    return ++det_self.n_looks >= DET_LOOKS;
+    if (++det_self.n_looks < DET_LOOKS)
+        return false;
+    if (!det_is_serial)
+        return true;
+    det_take(DET_YIELD);
+    bool is_alone = det_is_alone();
+    det_pass();
+    return is_alone;
 }
 
 /* What the calling kernel thread has done so far; false: the kernel does not say (a filter of system calls). */
@@ -110,6 +122,38 @@ static void keep(struct det_reading *r, int64_t at_ns, const struct det_effort *
     r->ns = det_self.last_ns + 1;
 }
 
+static int64_t whole_us(int64_t ns) {
+    return (ns + 999) / 1000 * 1000;
+}
+
+/* The deadlines lie as far behind the readings as the wait's: of the clocks that were read where that one was. */
+void det_clock_is_due(const struct det_wait *wait, uint64_t before_ns) {
+    const struct det_reading *r = &det_self.reading[which(wait->deadline->clock)];
+    int64_t wait_ns = wait->ns != 0 ? (int64_t)wait->ns : ns_of(&wait->deadline->at) - r->at_ns;
+    uint64_t read_ns = wait->ns != 0 ? before_ns + 1 : r->ns;
+    struct det_effort effort;
+    det_self.due.ns = 0;
+    if (wait_ns < 0 || read_ns == 0 || !effort_now(&effort))
+        return;
+    for (unsigned i = 0; i < 2; i++)
+        det_self.due.at_ns[i] = det_self.reading[i].ns == read_ns ? whole_us(det_self.reading[i].at_ns + wait_ns) : 0;
+    det_self.due.cpu_ns = effort.cpu_ns;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    det_self.due.ns = det_round->turn.now + 1;
+}
+
+/* What the clock shows, once, behind a wait of which the time is over; `now_ns` is the kernel's. */
+static int64_t due_or_now(clockid_t clock, int64_t now_ns, const struct det_effort *effort) {
+    int64_t at_ns = det_self.due.at_ns[which(clock)];
+    if (det_self.due.ns != det_self.last_ns + 1 || at_ns == 0 || effort->n_sleeps < 0)
+        return now_ns;
+    det_self.due.at_ns[which(clock)] = 0;
+    bool shows = at_ns <= now_ns && now_ns - at_ns < DET_SAME_KERNEL_NS &&
+                 effort->cpu_ns - det_self.due.cpu_ns < DET_SAME_NS &&
+                 (clock == CLOCK_REALTIME || at_ns >= __atomic_load_n(&shown_ns, __ATOMIC_RELAXED));
+    return shows ? at_ns : now_ns;
+}
+
 void det_clock_read(clockid_t clock, struct timespec *now) {
     if (SBT_UNLIKELY(det_is_serial))
         yield_in_loop();
@@ -117,11 +161,13 @@ void det_clock_read(clockid_t clock, struct timespec *now) {
         return;
     struct det_reading *r = &det_self.reading[which(clock)];
     struct det_effort effort = {0, -1}; /* as no later one */
-    int64_t at_ns = (ns_of(now) + 999) / 1000 * 1000;
-    if (effort_now(&effort) && is_same(r, clock, at_ns, &effort))
+    int64_t at_ns = whole_us(ns_of(now));
+    if (effort_now(&effort) && is_same(r, clock, at_ns, &effort)) {
         at_ns = r->at_ns;
-    else
+    } else {
+        at_ns = due_or_now(clock, at_ns, &effort);
         keep(r, at_ns, &effort);
+    }
     if (clock == CLOCK_MONOTONIC)
         note_shown(at_ns);
     *now = (struct timespec){at_ns / NS_IN_SECOND, at_ns % NS_IN_SECOND};

@@ -181,6 +181,11 @@ struct det_self {
             int64_t cpu_ns, n_sleeps; /* of the kernel thread then: CPU time, waits in the kernel */
         } effort;
     } reading[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
+    struct det_due {
+        uint64_t ns;      /* logical time when its wait ended by its deadline, plus 1; 0: none has */
+        int64_t cpu_ns;   /* its CPU time then */
+        int64_t at_ns[2]; /* the deadline, as those clocks show it; 0: not known, or shown */
+    } due;
 };
 extern _Thread_local struct det_self det_self __attribute__((tls_model("initial-exec")));
 
