@@ -264,7 +264,8 @@ static struct sbt_trace_event end_of(const struct record *t) {
     end.size = last.waits ? SBT_TRACE_WAITS + last.op : SBT_TRACE_RUNS;
     end.took_ns = last.waits ? last.gap_ns : 0;
     if (!last.waits) {
-        end.work_ns += (uint64_t)(r->ran * (double)last.gap_ns);
+        double ran_ns = r->ran * (double)last.gap_ns; /* a damaged file's may be too large for a number */
+        end.work_ns += ran_ns < 0x1p63 ? (uint64_t)ran_ns : last.gap_ns;
         end.at_ns += last.gap_ns;
     }
     uint64_t late_ns = above_zero(t->encoder.clock_ns, end.at_ns);
