@@ -273,10 +273,8 @@ static void advise_many_locks(struct rep_report *r) {
     if (most->n_objects == 1 && is_advised(r, a.object)) /* threads wait for it: what it takes to lock it is less */
         return;
     a.basis = REP_BASIS_PATH;
-    /* In a trace of each call the recorder's time is in all of the path, so the calls have that share of it. */
-    a.gain_ns = share * (double)(r->path.work_ns + r->path.held_ns + (r->info.profile ? 0 : r->path.calls_ns));
-    if (r->info.profile && a.gain_ns > calls_ns)
-        a.gain_ns = calls_ns;
+    a.gain_ns = part(calls_ns, work_ns) * (double)(r->path.work_ns + r->path.held_ns);
+    a.gain_ns = a.gain_ns < calls_ns ? a.gain_ns : calls_ns;
     a.figure = "calls_share";
     a.unit = REP_SHARE;
     a.value = share;
