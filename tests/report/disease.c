@@ -102,32 +102,24 @@ static void hot_semaphore(void) {
 static pthread_mutex_t convoyed = PTHREAD_MUTEX_INITIALIZER;
 
 /* With locks that are handed over in the order of coming the queue does not end while all come back at once. */
-static void *convoy_thread(void *times) {
-    for (long i = 0; i < (long)times; i++) {
+static void *convoy_thread(void *argument) {
+    (void)argument;
+    for (int i = 0; i < 200; i++) {
         pthread_mutex_lock(&convoyed);
         pthread_mutex_unlock(&convoyed);
     }
     return NULL;
 }
 
-static void queue_up(int n, long times) {
+static void convoy(void) {
     pthread_t threads[8];
     pthread_mutex_lock(&convoyed);
-    for (int i = 0; i < n; i++)
-        pthread_create(&threads[i], NULL, convoy_thread, (void *)times);
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, convoy_thread, NULL);
     pause_us(20000); /* all have come */
     pthread_mutex_unlock(&convoyed);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < 8; i++)
         pthread_join(threads[i], NULL);
-}
-
-static void convoy(void) {
-    queue_up(8, 200);
-}
-
-/* Two threads are no convoy. */
-static void handed_over(void) {
-    queue_up(2, 3000);
 }
 
 static pthread_mutex_t journal = PTHREAD_MUTEX_INITIALIZER;
@@ -533,7 +525,6 @@ int main(int argc, char **argv) {
                     {"hot-made", hot_made},
                     {"hot-found", hot_found},
                     {"hot-stalled", hot_stalled},
-                    {"handed-over", handed_over},
                     {"hot-semaphore", hot_semaphore},
                     {"convoy", convoy},
                     {"lock-over-io", lock_over_io},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # The report of programs with known diseases and of known times, in all its forms; and what it says of bad files.
 . "$(dirname "$0")/../command/lib.sh"
-: "${RECORDING_LIBRARY:?}" "${DISEASE:?}" "${MANGLED:?}" "${DEMANGLES:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}"
+: "${RECORDING_LIBRARY:?}" "${DISEASE:?}" "${MANGLED:?}" "${DEMANGLES:?}" "${WRITE_TRACE:?}" "${WITH_MISSES:?}" "${HANDED_TRACE:?}"
 
 # ill FILE DISEASE [OPTION...]: the program, recorded
 ill() {
@@ -191,10 +191,10 @@ settled 'first hot-lock hot' stalled.sbt hot-stalled --engine glibc
 subutai report stalled.sbt
 check "a lock of which few holders did not run: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
     '\[hot-lock\] hot .* the holder did not run, in few of the holds.*quiet machine'
-settled 'first hot-lock convoyed && json ".[0].critical_path.objects[0] | .wakeup_ns > .held_ns"' handed.sbt handed-over --engine ni
+"$HANDED_TRACE" handed.sbt
 subutai report handed.sbt
 check "a lock that is handed over for longer than it is held: it is said" matches "$(tr -s ' \n' ' ' <<<"$out")" \
-    '\[hot-lock\] convoyed .* Most of its part of the path is no hold, but the time until a woken thread runs\..*quiet machine'
+    '\[hot-lock\] mutex#0 .* Most of its part of the path is no hold, but the time until a woken thread runs\..*quiet machine'
 # Of the processor time all is there, and each thread that was in no call has its part, also one that slept.
 subutai record -o computing.sbt --engine glibc --record-calls waits -- "$DISEASE" killed-computing
 subutai report --json computing.sbt
