@@ -46,7 +46,10 @@ struct abi_unseen {
 };
 extern struct abi_unseen abi_unseen SBT_HIDDEN;
 
-/* Is there no such code, no load and no such thread? Then abi_unseen_at and abi_unseen_clones say so too. */
+/*
+ * Is there no such code, no load and no such thread? Then abi_unseen_at and abi_unseen_clones say so too. The acquire
+ * pairs with look_once's release: what that look has found is seen.
+ */
 static inline bool abi_unseen_is_nothing(void) {
     return __atomic_load_n(&abi_unseen.looked, __ATOMIC_ACQUIRE) != 0 &&
            (__atomic_load_n(&abi_unseen.loading, __ATOMIC_RELAXED) | __atomic_load_n(&abi_unseen.n, __ATOMIC_RELAXED) |
