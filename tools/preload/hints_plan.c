@@ -7,7 +7,6 @@
  * for each other's turns then, nor for a core. After short computations the turn is kept, after long ones it is given
  * up. What is short and long enough is tried.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,21 +138,20 @@ static void add_sets(struct hints_series *all, const struct hints_profile *p, st
 bool hints_plan(struct hints_search *s) {
     struct hints_series all = {.search = s, .drops_slow = true};
     struct hints_more more[HINTS_SETS];
-    size_t best = 0;
     const struct hints_profile *p = profile_computing(s);
     if (p == NULL)
         return false;
     hints_add_variant(&all, "the hints so far", hints_environment(s, hints_write_file(s, "so-far", NULL), NULL));
     add_sets(&all, p, more);
-    if (s->n_sets > 0)
+    size_t chosen = 0;
+    if (s->n_sets > 0) {
         hints_measure(&all, "sets of hints, ");
-    for (size_t i = 0; i < s->n_sets; i++) {
-        s->sets[i].ratio = hints_ratio_of(&all, i + 1);
-        if (isnan(s->sets[best].ratio) || s->sets[i].ratio > s->sets[best].ratio)
-            best = i;
+        chosen = hints_choose(&all, "sets of hints, again, ");
     }
-    bool is_kept = s->n_sets > 0 && hints_helps(&all, 0, best + 1);
-    if (is_kept) {
+    for (size_t i = 0; i < s->n_sets; i++)
+        s->sets[i].ratio = hints_ratio_of(&all, i + 1);
+    if (chosen > 0) {
+        size_t best = chosen - 1;
         s->sets[best].is_kept = true;
         for (size_t i = 0; i < s->n_tried; i++)
             s->sets[best].replaces |= s->tried[i].is_kept;
@@ -163,5 +161,5 @@ bool hints_plan(struct hints_search *s) {
     for (size_t i = 0; i < s->n_sets; i++)
         free(more[i].list);
     hints_free_series(&all);
-    return is_kept;
+    return chosen > 0;
 }

@@ -12,6 +12,9 @@
 #define HELPS 1.03
 /* And that in so large a part of the pairs of runs, on a busy machine too. */
 #define MOSTLY 0.75
+/* What is faster in the median, and not that often, is run as many times again: of few runs one that was late is much.
+ */
+#define ROUNDS 2
 /* A candidate that took so many times as long in each of so many runs is not run again. */
 #define HOPELESS 1.5
 #define HOPELESS_RUNS 2
@@ -31,7 +34,7 @@ char **hints_environment(const struct hints_search *s, const char *hints, const 
 
 static void visit(void *context, size_t variant, int run, struct trial *trial) {
     struct hints_series *all = context;
-    all->seconds[variant][run] = (double)trial->wall_ns / 1e9;
+    all->seconds[variant][all->first_run + run] = (double)trial->wall_ns / 1e9;
     all->n_made[variant]++;
     all->has_failed[variant] = all->has_failed[variant] || trial->timed_out || trial->status != all->search->status;
 }
@@ -47,14 +50,16 @@ static bool is_hopeless(const struct hints_series *all, size_t variant, int run)
 /* No more runs of what has failed, or cannot be the best: a candidate may be as slow as the time limit allows. */
 static bool skips(void *context, size_t variant, int run) {
     const struct hints_series *all = context;
-    return (all->drops_slow && all->has_failed[0]) || all->has_failed[variant] || all->n_made[variant] < run ||
-           (all->drops_slow && is_hopeless(all, variant, run));
+    bool is_of_round = all->again == 0 || variant == all->again || variant == all->base;
+    run += all->first_run;
+    return !is_of_round || (all->drops_slow && all->has_failed[0]) || all->has_failed[variant] ||
+           all->n_made[variant] < run || (all->drops_slow && is_hopeless(all, variant, run));
 }
 
 void hints_add_variant(struct hints_series *all, const char *label, char **env) {
     all->labels[all->n] = label;
     all->envps[all->n] = env;
-    all->seconds[all->n++] = cmd_allocate((size_t)all->search->n_runs, sizeof **all->seconds);
+    all->seconds[all->n++] = cmd_allocate(ROUNDS * (size_t)all->search->n_runs, sizeof **all->seconds);
 }
 
 void hints_measure(struct hints_series *all, const char *prefix) {
@@ -79,16 +84,37 @@ void hints_free_series(struct hints_series *all) {
 /* ---- what they say ---- */
 
 double hints_ratio_of(const struct hints_series *all, size_t variant) {
-    if (all->has_failed[0] || all->has_failed[variant])
+    if (all->has_failed[all->base] || all->has_failed[variant])
         return NAN;
-    return stats_ratio(all->seconds[0], all->seconds[variant], (size_t)all->n_made[variant]).median;
+    return stats_ratio(all->seconds[all->base], all->seconds[variant], (size_t)all->n_made[variant]).median;
 }
 
-bool hints_helps(const struct hints_series *all, size_t base, size_t variant) {
-    const double *without = all->seconds[base], *with = all->seconds[variant];
-    int n = all->search->n_runs, n_faster = 0;
+/* Is it faster in most runs? */
+static bool is_mostly_faster(const struct hints_series *all, size_t variant) {
+    int n = all->n_made[variant], n_faster = 0;
     for (int i = 0; i < n; i++)
-        n_faster += with[i] < without[i];
-    return !all->has_failed[base] && !all->has_failed[variant] && all->n_made[variant] == n && n_faster >= MOSTLY * n &&
-           stats_ratio(without, with, (size_t)n).median > HELPS;
+        n_faster += all->seconds[variant][i] < all->seconds[all->base][i];
+    return n >= all->search->n_runs && n_faster >= MOSTLY * n;
+}
+
+/* The fastest variant, or the fastest of those that are so in most runs. 0: none helps. */
+static size_t fastest(const struct hints_series *all, bool is_mostly) {
+    size_t best = 0;
+    double most = HELPS;
+    for (size_t i = all->base + 1; i < all->n; i++) {
+        double ratio = hints_ratio_of(all, i); /* NaN is not more */
+        if (ratio > most && (!is_mostly || is_mostly_faster(all, i)))
+            best = i, most = ratio;
+    }
+    return best;
+}
+
+size_t hints_choose(struct hints_series *all, const char *prefix) {
+    size_t best = fastest(all, true), doubtful = fastest(all, false);
+    if (best == doubtful)
+        return best;
+    all->again = doubtful;
+    all->first_run = all->search->n_runs;
+    hints_measure(all, prefix);
+    return fastest(all, true);
 }

@@ -111,17 +111,6 @@ static bool is_worth(const struct hints_search *s, const struct hints_site *site
     return lost > hints_last_profile(s)->lost_ns * WORTH && (kind != HINTS_BARRIER || site->n_threads > 1);
 }
 
-/* Of the candidates from `first` on. */
-static size_t best_of(const struct hints_series *all, struct hints_candidate *first, size_t n) {
-    size_t best = 0;
-    for (size_t i = 0; i < n; i++) {
-        first[i].ratio = hints_ratio_of(all, i + 1);
-        if (isnan(first[best].ratio) || first[i].ratio > first[best].ratio) /* a candidate has failed */
-            best = i;
-    }
-    return best;
-}
-
 /* True: a hint there is kept. */
 static bool try_site(struct hints_search *s, const struct hints_site *site, const char *prefix) {
     struct hints_series all = {.search = s, .drops_slow = true};
@@ -140,11 +129,16 @@ static bool try_site(struct hints_search *s, const struct hints_site *site, cons
         n++;
     }
     hints_measure(&all, prefix);
-    size_t best = best_of(&all, first, n);
-    bool is_kept = first[best].is_kept = hints_helps(&all, 0, best + 1);
+    char *again = cmd_format("%sagain, ", prefix);
+    size_t chosen = hints_choose(&all, again);
+    free(again);
+    for (size_t i = 0; i < n; i++) {
+        first[i].ratio = hints_ratio_of(&all, i + 1);
+        first[i].is_kept = chosen == i + 1;
+    }
     s->n_tried += n;
     hints_free_series(&all);
-    return is_kept;
+    return chosen > 0;
 }
 
 static bool is_tried(const struct hints_search *s, const struct hints_site *site) {
@@ -181,11 +175,12 @@ static void measure_all(struct hints_search *s) {
     hints_add_variant(&all, "without hints", hints_environment(s, NULL, NULL));
     if (has_hints)
         hints_add_variant(&all, "with hints", hints_environment(s, hints_write_file(s, "all", NULL), NULL));
+    all.base = 1;
     hints_measure(&all, "at last, ");
+    s->is_of_use = hints_choose(&all, "at last, again, ") > 0;
     s->native = stats_of_made(&all, 0);
     s->without = stats_of_made(&all, 1);
     s->with = has_hints ? stats_of_made(&all, 2) : (struct stats){.median = NAN};
-    s->is_of_use = has_hints && hints_helps(&all, 1, 2);
     for (size_t i = 0; i < s->n_sets && !s->is_of_use; i++)
         s->sets[i].is_kept = false;
     for (size_t i = 0; i < s->n_tried && !s->is_of_use; i++)

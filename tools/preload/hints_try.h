@@ -69,19 +69,25 @@ const char *hints_write_file(const struct hints_search *s, const char *name, con
 enum { HINTS_VARIANTS = 1 + HINTS_SETS };
 struct hints_series {
     struct hints_search *search;
-    size_t n;
+    size_t n, base; /* the variant that others are to be faster than; 0 but for the last runs */
     const char *labels[HINTS_VARIANTS];
     char *const *envps[HINTS_VARIANTS];
     double *seconds[HINTS_VARIANTS];
     bool has_failed[HINTS_VARIANTS];
     int n_made[HINTS_VARIANTS]; /* runs */
     bool drops_slow;
+    size_t again;  /* the second round's only variant beside the base; 0: the first round */
+    int first_run; /* of the round */
 };
 void hints_add_variant(struct hints_series *all, const char *label, char **env);
 void hints_measure(struct hints_series *all, const char *prefix);
-/* The time without over the time with it; NaN: a run has failed. */
+/*
+ * Behind hints_measure: the fastest variant behind the base that helps, by median and in most runs; 0: none does. One
+ * that is faster by its median only is measured as many times again before.
+ */
+size_t hints_choose(struct hints_series *all, const char *prefix);
+/* The base's time over the time with it; NaN: a run has failed. */
 double hints_ratio_of(const struct hints_series *all, size_t variant);
-bool hints_helps(const struct hints_series *all, size_t base, size_t variant);
 void hints_free_series(struct hints_series *all);
 /* Of a run under the engine det; `hints`, `schedule` NULL: none. */
 char **hints_environment(const struct hints_search *s, const char *hints, const char *schedule);

@@ -111,7 +111,8 @@ static void write_head(FILE *out, const struct hints_search *s) {
             fputc(*c >= ' ' ? *c : '?', out);
     }
     fprintf(out,
-            "\n# To be used with: subutai run --engine det --hints FILE -- ...\n# Median of %d interleaved runs:\n",
+            "\n# To be used with: subutai run --engine det --hints FILE -- ...\n# Median of %d interleaved runs at "
+            "least:\n",
             s->n_runs);
     write_times(out, s, "# ");
     if (!s->is_of_use)
