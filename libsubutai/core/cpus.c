@@ -72,6 +72,11 @@ void sbt_cpus_start(void) {
     sbt_n_cpus = (uint32_t)CPU_COUNT(&sbt_cpus);
 }
 
+bool sbt_cpus_are_as_at_start(void) {
+    cpu_set_t cpus;
+    return read_affinity(0, &cpus) && CPU_EQUAL(&cpus, &sbt_cpus);
+}
+
 struct all {
     cpu_set_t cpus;
     int left;

@@ -7,10 +7,14 @@
 #ifndef SBT_CORE_CPUS_H
 #define SBT_CORE_CPUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Once, at start-up: which CPUs the caller may run on. Reads no file. */
 void sbt_cpus_start(void);
+
+/* May the caller run on the CPUs that the process began with, and on no others? A system call. */
+bool sbt_cpus_are_as_at_start(void);
 
 /*
  * Look again, if the last look is a tenth of a second old. For a thread that is about to sleep or to create a thread,

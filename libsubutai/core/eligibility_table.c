@@ -99,19 +99,42 @@ bool sbt_eligibility_is_jump(const char *symbol) {
     return among(symbol, names, sizeof names / sizeof *names);
 }
 
-/* Threads of its pools end so when the thread that has used a pool ends. The main thread is in no other thread's pool.
+bool sbt_eligibility_is_handling(const char *symbol) {
+    static const char *const names[] = {"sigaction",     "__sigaction", "signal", "bsd_signal",
+                                        "__sysv_signal", "sysv_signal", "ssignal"};
+    return among(symbol, names, sizeof names / sizeof *names);
+}
+
+/* "libomp.so.5", "libomp-14.so.5", "libiomp5.so", or a copy in a package of Python's: "libiomp5-0123abcd.so". */
+static bool is_llvms_openmp(const char *base) {
+    static const char *const names[] = {"libomp", "libiomp5"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rest = base + strlen(names[i]);
+        if (!begins(base, names[i]))
+            continue;
+        if (*rest == '-')
+            rest += 1 + strspn(rest + 1, "0123456789abcdef");
+        if (begins(rest, ".so"))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Threads of libgomp's pools end so when the thread that has used a pool ends. The main thread is in no other thread's
+ * pool. LLVM's library has a function that calls it, and calls that function nowhere.
  */
-static bool is_called_by_threads_of_gomp(const char *file, const char *symbol) {
-    return strcmp(symbol, "pthread_exit") == 0 && sbt_eligibility_is_gomp(file);
+static bool is_never_called_by_main(const char *file, const char *symbol) {
+    return strcmp(symbol, "pthread_exit") == 0 && (sbt_eligibility_is_gomp(file) || is_llvms_openmp(base_of(file)));
 }
 
 bool sbt_eligibility_pins_main(const char *file, const char *symbol) {
     /*
-     * Handlers. The kernel gives a signal to the process to the main thread first, and interrupts that thread's wait.
+     * The kernel gives a signal to the process to the main thread first, and interrupts that thread's wait. So these
+     * need it there, as handlers do.
      */
-    static const char *const names[] = {"sigaction",   "__sigaction",  "signal",       "bsd_signal", "__sysv_signal",
-                                        "sigvec",      "siginterrupt", "pthread_exit", "thrd_exit",  "sigwait",
-                                        "sigwaitinfo", "sigtimedwait", "sigsuspend"};
+    static const char *const names[] = {"sigvec",  "siginterrupt", "pthread_exit", "thrd_exit",
+                                        "sigwait", "sigwaitinfo",  "sigtimedwait", "sigsuspend"};
     return (sbt_eligibility_is_mask(symbol) || among(symbol, names, sizeof names / sizeof *names)) &&
-           !is_called_by_threads_of_gomp(file, symbol);
+           !is_never_called_by_main(file, symbol);
 }

@@ -27,6 +27,9 @@ bool sbt_eligibility_is_gomp(const char *file);
  */
 bool sbt_eligibility_pins_main(const char *file, const char *symbol);
 
+/* Does the function install signal handlers? The main thread stays there from the first one on. */
+bool sbt_eligibility_is_handling(const char *symbol);
+
 /* Does the function make the waits of a chosen thread fail? Is that thread recalled when the function is called? */
 bool sbt_eligibility_is_interruption(const char *symbol);
 bool sbt_eligibility_is_recall(const char *symbol);

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/eligibility_table.h"
 #include "core/log.h"
 #include "core/sites.h"
 #include "switch/mask.h"
@@ -116,15 +117,20 @@ void sbt_eligibility_add_known(struct sbt_eligibility *e) {
     e->reason = known.reason;
 }
 
+/* It is at home when this returns, or after RECALL_LOOKS. */
 static void pin_main(struct sbt_switch_state *s) {
     struct sbt_fiber *f = s->main_thread != 0 ? sbt_pool_find(s->main_thread, 0) : NULL;
     if (f == NULL)
         return;
     __atomic_fetch_or(&f->pinned, SBT_PIN_ITSELF, __ATOMIC_RELAXED);
-    if (f == sbt_self.fiber)
+    if (f == sbt_self.fiber) {
         sbt_pin_self(false);
-    else
-        sbt_recall_thread(s->main_thread, SBT_RECALL_TO_GO_ON);
+        return;
+    }
+    sbt_recall_thread(s->main_thread, SBT_RECALL_TO_GO_ON);
+    for (int i = 0; i < RECALL_LOOKS && __atomic_load_n(&f->away, __ATOMIC_RELAXED) != 0 && sbt_self.in_switch == 0;
+         i++)
+        sbt_pause_ns(RECALL_GAP_NS);
 }
 
 static void set_reason(struct sbt_eligibility *e, const char *symbol, const char *reason) {
@@ -155,6 +161,14 @@ static void note(struct sbt_eligibility *e) {
     /* A fiber that is not recalled in time comes home at its next wait. */
     if (e->reason != NULL && !sbt_switch_insisted)
         sbt_switch_end(e->object, e->symbol, e->reason);
+}
+
+void sbt_switch_handles_signals(void) {
+    if (known.pins_main) /* and is, or is about to be */
+        return;
+    known.pins_main = true;
+    if (sbt_switch_running_load() != 0)
+        pin_main(SBT_SWITCH);
 }
 
 void sbt_switch_refuse(const char *what, const char *why) {
@@ -199,6 +213,8 @@ void sbt_eligibility_looked_up(const char *symbol, bool hidden) {
     sbt_eligibility_after_load();
     memset(&e, 0, sizeof e);
     sbt_eligibility_judge_symbol(&e, "the program", symbol);
+    if (sbt_eligibility_is_handling(symbol)) /* it may be the C library's own that is found, and called unseen */
+        e.pins_main = true;
     if (hidden)
         set_reason(&e, symbol, "it looks up in the C library itself, so that Subutai cannot see its calls");
     note(&e);

@@ -30,6 +30,10 @@
 #define PROGRESS_FEW 96u
 #define FACTOR 3
 
+/* A window of waiting adaptively that is known to be a waste of time, by that factor, lasts no longer. */
+#define WINDOW_WASTE_NS 2000000u
+#define FACTOR_WASTE 10
+
 /* In hundredths: progress by switching, where waiting adaptively makes 100. */
 #define CLEARLY_MORE 140u /* enough to end a trial early */
 #define CLEARLY_LESS 85u
@@ -150,19 +154,22 @@ static uint64_t at_most(uint64_t progress) {
     return progress < PROGRESS_FEW ? PROGRESS_FEW : progress;
 }
 
+/* Has switching got so many times as much done, in a window before this one at home, whatever threads tell of it? */
+static bool is_less(const struct sbt_pays *p, uint64_t ns, uint64_t progress, unsigned factor) {
+    const struct sbt_pays_sum *switched = &p->sum[1];
+    return p->holds && !p->switches && switched->progress >= PROGRESS_ENOUGH &&
+           factor * (double)at_most(progress) / (double)ns < (double)switched->progress / (double)switched->ns;
+}
+
 /*
  * Is this window of waiting adaptively cut short? The first one is, at little progress, and what follows must show
  * that switching gets a multiple done. A later one is if a window of switching before it shows that already, of
  * however little progress.
  */
 static bool is_cut(const struct sbt_pays *p, uint64_t ns, uint64_t progress) {
-    const struct sbt_pays_sum *switched = &p->sum[1];
     if (p->switches || p->is_patient)
         return false;
-    if (p->n_windows == 0)
-        return progress >= PROGRESS_FEW;
-    return p->holds && switched->progress >= PROGRESS_ENOUGH &&
-           FACTOR * (double)at_most(progress) / (double)ns < (double)switched->progress / (double)switched->ns;
+    return p->n_windows == 0 ? progress >= PROGRESS_FEW : is_less(p, ns, progress, FACTOR);
 }
 
 static bool is_full(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
@@ -170,7 +177,7 @@ static bool is_full(struct sbt_pays *p, const struct sbt_pays_seen *seen) {
     if (ns >= (seen->lacks != 0 ? WINDOW_LACKING_NS : WINDOW_MOST_NS))
         return true;
     if (ns < WINDOW_NS)
-        return false;
+        return ns >= WINDOW_WASTE_NS && seen->lacks == 0 && is_less(p, ns, progress, FACTOR_WASTE);
     if (progress >= PROGRESS_ENOUGH || p->hurries)
         return true;
     bool cut = seen->lacks == 0 && is_cut(p, ns, progress);

@@ -13,6 +13,7 @@
  */
 #include "switch/pin.h"
 
+#include "core/cpus.h"
 #include "core/thread.h"
 #include "switch/due.h"
 #include "switch/mask.h"
@@ -135,6 +136,20 @@ void sbt_pin_self(bool heritably) {
         pin_self_early();
 }
 
+static bool may_be_unbound(void) {
+    return sbt_switch_wanted && __atomic_load_n(&SBT_SWITCH->decided, __ATOMIC_RELAXED) == 0;
+}
+
+void sbt_pin_before_affinity(void) {
+    if (!may_be_unbound())
+        sbt_pin_self(true);
+}
+
+void sbt_pin_after_affinity(void) {
+    if (may_be_unbound())
+        sbt_self.pin = (uint8_t)((sbt_self.pin & ~SBT_PIN_BOUND) | (sbt_cpus_are_as_at_start() ? 0 : SBT_PIN_BOUND));
+}
+
 static bool is_of_process(uint32_t tid) {
     return sbt_syscall3(SYS_tgkill, sbt_syscall0(SYS_getpid), tid, 0) == 0;
 }
@@ -198,7 +213,7 @@ uint32_t sbt_switch_home_tid(void) {
 enum sbt_pin sbt_pin_inherited(void) {
     struct sbt_fiber *f = sbt_self.fiber;
     uint8_t pin = sbt_self.pin | (f != NULL ? __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) : 0);
-    return pin == SBT_PIN_HERITABLY ? SBT_PIN_HERITABLY : SBT_PIN_NOT;
+    return (pin & SBT_PIN_HERITABLY) == SBT_PIN_HERITABLY ? SBT_PIN_HERITABLY : SBT_PIN_NOT;
 }
 
 static void give_back(struct sbt_fiber *f) {

@@ -149,6 +149,10 @@ static uint32_t how_often(struct sbt_switch_state *s, uint64_t n, uint64_t ns, u
     return OFTEN_FOR_SHARE;
 }
 
+void sbt_share_begin(void) {
+    __atomic_store_n(&SBT_SWITCH->often_since_ns, sbt_now_ns(), __ATOMIC_RELAXED);
+}
+
 /* What threads tell. The thread that tells the last of SBT_PAYS_WAITS looks at the clock. */
 void sbt_switch_note_waits(bool are_yields) {
     struct sbt_switch_state *s = SBT_SWITCH;

@@ -19,6 +19,9 @@ struct sbt_share {
     uint32_t lacks;             /* as sbt_share_lacks */
 };
 
+/* The program is about to create its first thread: its waits are counted from here on. */
+void sbt_share_begin(void);
+
 /*
  * The thousandths of the CPUs' time that the process has not had of late, if other processes want that time; 0: it has
  * had half of it at least, or no other process wants it, or that is not known: there is no reading of a moment ago, or

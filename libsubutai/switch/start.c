@@ -27,6 +27,7 @@
 #include "switch/monitor.h"
 #include "switch/recall.h"
 #include "switch/receive.h"
+#include "switch/share.h"
 #include "switch/state.h"
 
 #define STACK_BYTES ((size_t)256 << 10) /* a carrier's, beside its TLS: only the library's code runs on it */
@@ -401,6 +402,7 @@ static void decide(struct sbt_switch_state *s) {
         return;
     }
     s->process = sbt_syscall0(SYS_getpid);
+    sbt_share_begin();
     __atomic_store_n(&s->running, 1, __ATOMIC_RELEASE);
     if (!sbt_switch_weighs)
         sbt_sites_spin(false);

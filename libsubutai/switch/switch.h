@@ -161,8 +161,9 @@ void sbt_switch_before_filter(void);
 /* Why a thread is to have no fiber, or why its fiber may not leave the home thread any more. Bits. */
 enum sbt_pin {
     SBT_PIN_NOT = 0,
-    SBT_PIN_ITSELF = 1,   /* the program knows its kernel thread, or something that belongs to that */
-    SBT_PIN_HERITABLY = 3 /* it has changed what the threads that it creates inherit */
+    SBT_PIN_ITSELF = 1,    /* the program knows its kernel thread, or something that belongs to that */
+    SBT_PIN_HERITABLY = 3, /* it has changed what the threads that it creates inherit */
+    SBT_PIN_BOUND = 4      /* it was alone, and was bound to other CPUs than the process began with */
 };
 
 /*
@@ -173,8 +174,15 @@ enum sbt_pin {
 void sbt_pin_self(bool heritably);
 
 /*
- * The same, heritably, for the thread of that kernel id (0: the caller) or pthread id. If the fiber of another thread
- * is away from home it is recalled.
+ * The caller is about to choose its CPUs, and has. It is pinned, heritably; but while the process has had one thread
+ * only if the CPUs are others than it began with. LLVM's OpenMP library looks at each CPU in turn.
+ */
+void sbt_pin_before_affinity(void);
+void sbt_pin_after_affinity(void);
+
+/*
+ * As sbt_pin_self, heritably, for the thread of that kernel id (0: the caller) or pthread id. If the fiber of another
+ * thread is away from home it is recalled.
  */
 void sbt_pin_tid(uint32_t tid);
 void sbt_pin_thread(pthread_t thread);
@@ -243,6 +251,12 @@ void sbt_switch_mask_changed(void);
  * signal. The first call may wait for the carriers.
  */
 void sbt_receive_begin(void);
+
+/*
+ * The program is about to install a signal handler: the main thread stays on its home thread from now on, where the
+ * kernel finds it first. It is there when this returns, or comes soon.
+ */
+void sbt_switch_handles_signals(void);
 
 /* The program has changed the caller's mask. */
 void sbt_receive_mask_set(void);

@@ -39,6 +39,44 @@ for file in /usr/lib/llvm-*/lib/libomp.so.5; do
 done
 [ -z "$libomp" ] || { mkdir other && ln -s "$libomp" other/libgomp.so.1; }
 
+# said_of_main TEXT YES: the last program has said whether its main thread is switched. By default that depends on the run.
+said_of_main() {
+    local text=$1 yes=$2
+    sed -i '/^main /w main' "$variant.out"
+    sed -i '/^main /d' "$variant.out"
+    if [ "$variant" = switched ] && [ "$yes" = yes ]; then
+        check "$text: main is switched as the others are" is "$(cat main)" 'main is switched'
+    elif [ "$variant" != direct ] || [ "$yes" = no ]; then
+        check "$text: main keeps its kernel thread" is "$(cat main)" 'main keeps its kernel thread'
+    fi
+}
+
+# LLVM's library: it yields while it waits, or sleeps at once; it may bind threads, and may install signal handlers.
+of_llvm() {
+    local time scene status
+    for scene in 'teams 0' 'teams 200' 'forks 0'; do
+        time=${scene#* } scene=${scene% *}
+        check_run "LLVM's, $scene, awake for $time ms" 60 env KMP_BLOCKTIME="$time" "$bin/omp-llvm" "$scene"
+        said_of_main "LLVM's, $scene, awake for $time ms" yes
+        keep "llvm-$scene"
+        same "LLVM's, $scene, awake for $time ms: same results" "llvm-$scene"
+    done
+    run 60 "$bin/omp-llvm" leaves >"$variant.out" 2>"$variant.err"
+    status=$?
+    check "LLVM's, main ends first: the other thread's status" is "$status" 3
+    said_of_main "LLVM's, main ends first" yes
+    keep llvm-leaves
+    same "LLVM's, main ends first: same results" llvm-leaves
+    for scene in OMP_PROC_BIND=true KMP_AFFINITY=scatter KMP_HANDLE_SIGNALS=1; do
+        check_run "LLVM's, $scene" 60 env KMP_BLOCKTIME=0 "$scene" "$bin/omp-llvm" teams
+        said_of_main "LLVM's, $scene" no
+        keep llvm-teams
+        same "LLVM's, $scene: same results" llvm-teams
+    done
+    [ "$variant" != switched ] ||
+        check "LLVM's: doctor says no more of main than that" is "$("$launcher" doctor "$bin/omp-llvm" | grep -c 'but the main thread')" 0
+}
+
 teams() {
     local threads policy time
     for threads in 2 16; do
@@ -79,6 +117,7 @@ teams() {
     # libgomp's constructor binds main, before the library has started.
     check_run "main in a team that is bound" 60 env OMP_PROC_BIND=true "$bin/omp-main"
     check "main in a team that is bound: keeps its kernel thread" grep -qx 'main keeps its kernel thread' "$variant.out"
+    [ ! -x "$bin/omp-llvm" ] || of_llvm
     edge late "$bin/libomp-library.so" yes
     edge unload "$bin/libomp-library.so" yes
     if [ "$variant" != plain ] && [ "$variant" != glibc ]; then

@@ -4,6 +4,7 @@
 #include "switch_sched.h"
 
 #include "core/cpus.h"
+#include "core/eligibility_table.h"
 #include "core/handlers.h"
 #include "core/priority.h"
 #include "core/sites.h"
@@ -18,8 +19,17 @@ void sbt_eligibility_judge_new(struct sbt_eligibility *e) {
     memset(e, 0, sizeof *e);
 }
 
+bool sbt_eligibility_is_handling(const char *symbol) {
+    (void)symbol;
+    return false;
+}
+
 void sbt_eligibility_judge_symbol(struct sbt_eligibility *e, const char *file, const char *symbol) {
     (void)e, (void)file, (void)symbol;
+}
+
+bool sbt_cpus_are_as_at_start(void) {
+    return true;
 }
 
 bool sbt_priority_known;

@@ -5,6 +5,7 @@
  */
 #include "futex_waiter.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -166,14 +167,79 @@ static void *wait_in_crowd(void *unused) {
     }
     return unused;
 }
-TEST(futex_wait__relative_time_among_runnable_threads, "ETIMEDOUT") {
-    pthread_t t[IN_CROWD], waiter = thread_start(wait_in_crowd, NULL);
+static void among_yielding_threads(void *(*routine)(void *)) {
+    pthread_t t[IN_CROWD], one = thread_start(routine, NULL);
     for (int i = 0; i < IN_CROWD; i++)
         t[i] = thread_start(yield_in_crowd, NULL);
-    thread_join(waiter);
+    thread_join(one);
     atomic_store(&crowd_may_end, true);
     for (int i = 0; i < IN_CROWD; i++)
         thread_join(t[i]);
+}
+TEST(futex_wait__relative_time_among_runnable_threads, "ETIMEDOUT") {
+    among_yielding_threads(wait_in_crowd);
+}
+/*
+ * The same in memory that could be read at earlier waits, and cannot be any more. Where asynchronous cancellation may
+ * strike at any instruction, none but the kernel's looks at the word.
+ */
+enum { EARLIER = 1000, PAGE = 4096 };
+static uint32_t *pages; /* two of them */
+
+static void map_pages(void) {
+    pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    for (int i = 0; i < EARLIER; i++) {
+        CHECK_ERRNO(futex(pages, FUTEX_WAIT, 1, NULL, NULL, 0), EAGAIN);
+        CHECK_ERRNO(futex(pages + PAGE / sizeof *pages, FUTEX_WAIT, 1, NULL, NULL, 0), EAGAIN);
+    }
+}
+static void *ask_asynchronously(void *unused) {
+    OK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
+    for (int i = 0; i < IN_CROWD_ROUNDS; i++) {
+        sched_yield();
+        CHECK_ERRNO(futex(pages, FUTEX_WAIT, 0, NULL, NULL, 0), EFAULT);
+    }
+    OK(pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, NULL));
+    return unused;
+}
+TEST(futex_wait__unreadable_with_asynchronous_cancellation_among_runnable_threads, "EFAULT") {
+    map_pages();
+    SYS(mprotect(pages, PAGE, PROT_NONE));
+    among_yielding_threads(ask_asynchronously);
+}
+/* Without that a library may look, and fault, with a lock of its own held. */
+static atomic_int n_asked;
+
+static void ask_in_handler(int signo, siginfo_t *info, void *unused) {
+    int error = errno;
+    (void)unused;
+    if ((char *)info->si_addr < (char *)pages || (char *)info->si_addr >= (char *)pages + PAGE) {
+        signal(signo, SIG_DFL);
+        return;
+    }
+    CHECK_ERRNO(futex(pages + PAGE / sizeof *pages, FUTEX_WAIT, 1, NULL, NULL, 0), EAGAIN);
+    SYS(mprotect(pages, PAGE, PROT_READ));
+    atomic_fetch_add(&n_asked, 1);
+    errno = error;
+}
+static void *ask_for_unreadable(void *unused) {
+    for (int i = 0; i < IN_CROWD_ROUNDS; i++) {
+        int before = atomic_load(&n_asked);
+        SYS(mprotect(pages, PAGE, PROT_NONE));
+        sched_yield();
+        errno = 0;
+        CHECK_INT(futex(pages, FUTEX_WAIT, 1, NULL, NULL, 0), -1);
+        CHECK_INT(errno, atomic_load(&n_asked) == before ? EFAULT : EAGAIN);
+    }
+    return unused;
+}
+TEST(futex_wait__in_a_handler_that_interrupts_the_look_at_a_word, "another value: EAGAIN, among runnable threads") {
+    const struct sigaction action = {.sa_sigaction = ask_in_handler, .sa_flags = SA_SIGINFO};
+    map_pages();
+    SYS(sigaction(SIGSEGV, &action, NULL));
+    among_yielding_threads(ask_for_unreadable);
+    signal(SIGSEGV, SIG_DFL);
 }
 TEST(futex__read_only_memory, "can be waited on, and cannot be operated on") {
     uint32_t *constant = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -33,7 +33,10 @@ while read -r symbol; do
     check "$symbol: doctor says so" matches "$out" '--wait auto \(the default\), --wait switch: can be used'
 done < <(tr ' ' '\n' <<<"$ALLOWED")
 run "$SUBUTAI" doctor "$SUBJECTS/switch-eligible-sigaction"
-check "a program with handlers: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
+check "a program that may have handlers: main waits in the kernel from the first one on" \
+    matches "$out" 'but from the first signal handler on the main thread waits in the kernel'
+run "$SUBUTAI" doctor "$SUBJECTS/switch-eligible-pthread_sigmask"
+check "a program with masks: main waits in the kernel" matches "$out" 'but the main thread waits in the kernel'
 
 run "$SUBUTAI" doctor "$SUBJECTS/switch-eligible-dlopen"
 check "a program that loads code: checked then" matches "$out" 'can be used; code that it loads later is checked when it is loaded'

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What could go wrong with waiting by switching: every scene of subject.c, subject_pin.c, timed.c, pin.c, tid.c, signal_stack.c,
+# What could go wrong with waiting by switching: every scene of subject.c, subject_pin.c, timed.c, pin.c, main_thread.c, tid.c, signal_stack.c,
 # recall.c and eligibility_dynamic.c, on the C library alone and switched.
 . "$SOURCE_ROOT/tests/ni/lib.sh"
 
 unset LD_LIBRARY_PATH # a plug-in is to be found by the path of the one that loads it
-for subject in subject subject-pin timed pin tid signal-stack recall cancel eligibility-dynamic; do
+for subject in subject subject-pin timed pin main-thread tid signal-stack recall cancel eligibility-dynamic; do
     for scene in $("$SUBJECTS/switch-$subject"); do
         run "$SUBJECTS/switch-$subject" "$scene"
         check "$scene: the C library alone" is "$status" 0

@@ -84,6 +84,18 @@ TEST(a_multiple_cuts_later_windows_short) {
     ck_assert_uint_ge(switched_ns, 2 * SECOND - 24 * MS - 3 * 9 * MS); /* the beginning, and three trials */
 }
 
+/* Where switching gets ten times as much done, a later trial waits adaptively for 2 ms to settle, and 2 to look. */
+TEST(ten_times_as_much_ends_later_windows_soon) {
+    program(1000, 10500);
+    go_on(2 * SECOND);
+    ck_assert(is_switched());
+    ck_assert_uint_ge(switched_ns, 2 * SECOND - 7 * MS - 3 * 5 * MS); /* the beginning, and three trials */
+    program(1000, 9500);
+    go_on(2 * SECOND);
+    ck_assert(is_switched());
+    ck_assert_uint_lt(switched_ns, 2 * SECOND - 6 * MS - 3 * 7 * MS);
+}
+
 /* After 6 ms 96 operations would not be so few: the window lasts for 17. */
 TEST(later_windows_last_until_little_progress_is_enough) {
     program(5, 100);

@@ -118,6 +118,21 @@ TEST(the_first_reading_says_nothing) {
     ck_assert_uint_eq(sbt_share_lacks(&share, now_ns), 0);
 }
 
+/* Of the clock's time it says something: waits are counted from the program's first thread on. */
+TEST(the_first_waits_are_often) {
+    begin();
+    sbt_share_begin();
+    wait_for(10 * US, 10 * US);
+    ck_assert(sees_sign());
+    begin();
+    sbt_share_begin();
+    now_ns += SECOND;
+    wait_for(10 * US, 10 * US);
+    ck_assert_uint_eq(n_woken, 0);
+    wait_for(10 * US, 10 * US);
+    ck_assert(sees_sign());
+}
+
 TEST(seldom_waits_are_no_sign, "however little the process gets: it computes between them") {
     begin();
     for (int i = 0; i < 10; i++)

@@ -56,6 +56,19 @@ static bool pins_main(struct object *const *objects, size_t n) {
     return false;
 }
 
+static bool may_handle(struct object *const *objects, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (objects[i]->may_handle)
+            return true;
+    return false;
+}
+
+static const char *but_main(struct object *const *objects, size_t n) {
+    return pins_main(objects, n)    ? ", but the main thread waits in the kernel"
+           : may_handle(objects, n) ? ", but from the first signal handler on the main thread waits in the kernel"
+                                    : "";
+}
+
 static bool loads_code(struct object *const *objects, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (objects[i]->imports_dlopen && !sbt_eligibility_is_libc(objects[i]->path))
@@ -158,7 +171,7 @@ static void print_text(const char *name, const struct verdict *v) {
     if (v->reason == VERDICT_SERVED) {
         char *why = why_not_switched(objects, n);
         printf("--wait auto (the default), --wait switch: %s%s%s\n", why != NULL ? "cannot be used:" : "can be used",
-               why == NULL && pins_main(objects, n) ? ", but the main thread waits in the kernel" : "",
+               why == NULL ? but_main(objects, n) : "",
                why == NULL && loads_code(objects, n) ? "; code that it loads later is checked when it is loaded" : "");
         if (why != NULL)
             printf("  %s\n", why);
@@ -187,7 +200,7 @@ static void put_names(struct json *j, const char *key, const struct names *names
 
 struct answer {
     const char *program, *path, *reason, *detail, *interpreter, *switch_detail;
-    bool served, switchable, switch_main_stays;
+    bool served, switchable, switch_main_stays, switch_main_stays_with_handlers;
 };
 
 #define ANSWER(member) offsetof(struct answer, member)
@@ -204,6 +217,7 @@ static const struct field switched_fields[] = {
     {NULL, "switchable", NULL, 0, FIELD_BOOL, ANSWER(switchable), 0},
     {NULL, "switch_detail", NULL, 0, FIELD_TEXT, ANSWER(switch_detail), 0},
     {NULL, "switch_main_stays", NULL, 0, FIELD_BOOL, ANSWER(switch_main_stays), 0},
+    {NULL, "switch_main_stays_with_handlers", NULL, 0, FIELD_BOOL, ANSWER(switch_main_stays_with_handlers), 0},
     {0},
 };
 
@@ -234,6 +248,7 @@ static void print_json(const char *name, const struct verdict *v) {
         .switchable = v->reason == VERDICT_SERVED && why == NULL,
         .switch_detail = why,
         .switch_main_stays = pins_main(objects, n),
+        .switch_main_stays_with_handlers = may_handle(objects, n),
     };
     json_open(&j, NULL, '{');
     fields_json(&j, served_fields, 0, &answer);

@@ -106,6 +106,7 @@ static void read_symbol(struct object *o, const char *name, bool is_undefined) {
             o->switch_reason = why;
         }
         o->pins_main = o->pins_main || sbt_eligibility_pins_main(o->path, name);
+        o->may_handle = o->may_handle || sbt_eligibility_is_handling(name);
     }
     enum primitive_group group = primitive_group_of(name);
     if (group == PRIMITIVE_NONE)

@@ -38,6 +38,7 @@ struct object {
     char *switch_symbol; /* the first import with which waiting by switching is not safe; NULL: none */
     const char *switch_reason;
     bool pins_main;        /* switching is safe, with the main thread pinned */
+    bool may_handle;       /* the same from the first signal handler on */
     const char *sanitizer; /* "AddressSanitizer"; NULL: none is linked in */
     char *soname;          /* the name that a library was linked by; NULL: none */
     char *rpath, *runpath;

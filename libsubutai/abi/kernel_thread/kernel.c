@@ -244,13 +244,16 @@ SBT_EXPORT long syscall(long number, ...) {
         sbt_switch_leave_alone();
     uint32_t target = target_of(number, argument);
     bool another = target != 0 && target != sbt_thread_tid();
+    bool binds =
+        !another && number == SYS_sched_setaffinity && !keeps_affinity((size_t)argument[1], (const void *)argument[2]);
     judge_filter(number, argument);
     abi_outside_restrict(true, number, argument);
     judge_child(number, argument);
     if (another && !is_signal(number))
         sbt_pin_tid(target);
-    else if (!another &&
-             !(number == SYS_sched_setaffinity && keeps_affinity((size_t)argument[1], (const void *)argument[2])))
+    else if (binds)
+        sbt_pin_before_affinity();
+    else if (!another && number != SYS_sched_setaffinity)
         go_home_for(number == SYS_pidfd_open && target != 0 ? OF_THREAD : scope_of_call(number, argument[0]));
     if (SBT_UNLIKELY(sbt_switch_wanted && number == SYS_futex) &&
         ((argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI || (argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI2))
@@ -266,6 +269,8 @@ SBT_EXPORT long syscall(long number, ...) {
     long r = may_wait(number, argument) ? call_outside(number, argument) : call(number, argument);
     if (r < 0)
         abi_outside_restrict(false, number, argument);
+    if (binds)
+        sbt_pin_after_affinity();
     if (r == 0 && another && is_signal(number))
         sbt_sent_to_tid(target, (int)argument[number == SYS_tkill ? 1 : 2]);
     return result_of(r);

@@ -198,8 +198,15 @@ SBT_EXPORT int setpriority(__priority_which_t which, id_t id, int priority) {
 }
 
 SBT_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus) {
-    sbt_pin_tid((uint32_t)pid);
-    return THEIRS(sched_setaffinity(pid, size, cpus));
+    bool is_own = pid == 0 || (uint32_t)pid == sbt_thread_tid();
+    if (is_own)
+        sbt_pin_before_affinity();
+    else
+        sbt_pin_tid((uint32_t)pid);
+    int r = THEIRS(sched_setaffinity(pid, size, cpus));
+    if (is_own)
+        sbt_pin_after_affinity();
+    return r;
 }
 
 SBT_EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *parameters) {
@@ -214,8 +221,15 @@ SBT_EXPORT int sched_setparam(pid_t pid, const struct sched_param *parameters) {
 }
 
 SBT_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *cpus) {
-    sbt_pin_thread(thread);
-    return THEIRS(pthread_setaffinity_np(thread, size, cpus));
+    bool is_own = pthread_equal(thread, pthread_self());
+    if (is_own)
+        sbt_pin_before_affinity();
+    else
+        sbt_pin_thread(thread);
+    int r = THEIRS(pthread_setaffinity_np(thread, size, cpus));
+    if (is_own)
+        sbt_pin_after_affinity();
+    return r;
 }
 
 SBT_EXPORT int pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *parameters) {

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What keeps the main thread at home is judged when it happens. It comes home when the program installs a signal
+ * handler: the kernel gives a signal to the process to the main thread first, and interrupts what that waits for. And
+ * it does not leave home if it is bound to other CPUs than the process began with. One scene per run; a hang is ended
+ * by the test's time limit.
+ */
+#include "scene.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#define ROUNDS 100
+#define BLOCK_MS 50 /* until a thread has come as far as to wait */
+
+static pthread_t main_thread;
+static atomic_int n_handled, n_at_home;
+static sem_t sem;
+
+static void count_it(int signal) {
+    (void)signal;
+    atomic_fetch_add(&n_at_home, pthread_equal(pthread_self(), main_thread) && proc_kernel_thread() == getpid());
+    atomic_fetch_add(&n_handled, 1);
+}
+
+static void handle(void) {
+    const struct sigaction action = {.sa_handler = count_it};
+    SYS(sigaction(SIGUSR1, &action, NULL));
+}
+
+static void *meet_others(void *number) {
+    for (int i = 0; i < ROUNDS; i++)
+        meet();
+    return number;
+}
+
+/* It does not end before: a change of its mask may make it take a signal that main is about to take. */
+static void *meet_and_signal(void *number) {
+    meet_others(number);
+    sleep_ms(BLOCK_MS);
+    handle();
+    sleep_ms(BLOCK_MS);
+    SYS(kill(getpid(), SIGUSR1));
+    while (n_handled == 0)
+        sleep_ms(1);
+    return number;
+}
+
+/* Main meets the others. In how many rounds was it away from home? */
+static int main_meets(void *(*first_other)(void *)) {
+    int n_away = 0;
+    main_thread = pthread_self();
+    OK(pthread_barrier_init(&barrier, NULL, N + 1));
+    for (long i = 0; i < N; i++)
+        threads[i] = thread_start(i == 0 ? first_other : meet_others, (void *)i);
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        n_away += proc_kernel_thread() != getpid();
+    }
+    printf("main was away from home in %d of %d rounds\n", n_away, ROUNDS);
+    return n_away;
+}
+
+static void all_end(void) {
+    for (int i = 0; i < N; i++)
+        thread_join(threads[i]);
+    OK(pthread_barrier_destroy(&barrier));
+}
+
+static void check_switched(int n_away) {
+    CHECK(getenv("SWITCHED") == NULL || n_away > 0);
+}
+
+static void check_handled_at_home(void) {
+    CHECK_INT(n_handled, 1);
+    CHECK_INT(n_at_home, 1);
+}
+
+/* ---- another thread installs one, while main waits ---- */
+static void waits(void) {
+    OK_ERRNO(sem_init(&sem, 0, 0));
+    check_switched(main_meets(meet_and_signal));
+    CHECK_ERRNO(sem_wait(&sem), EINTR);
+    check_handled_at_home();
+    all_end();
+}
+
+/* ---- while main computes ---- */
+static void computes(void) {
+    check_switched(main_meets(meet_and_signal));
+    while (n_handled == 0)
+        ;
+    check_handled_at_home();
+    all_end();
+}
+
+/* ---- main itself does, away from home ---- */
+static void itself(void) {
+    check_switched(main_meets(meet_others));
+    handle();
+    CHECK_INT(proc_kernel_thread(), getpid());
+    SYS(raise(SIGUSR1));
+    check_handled_at_home();
+    all_end();
+    CHECK_INT(main_meets(meet_others), 0);
+    all_end();
+}
+
+/* ---- before there are other threads; and in a process that is forked from such a one ---- */
+static void before(void) {
+    handle();
+    CHECK_INT(main_meets(meet_others), 0);
+    all_end();
+    pid_t child = fork();
+    SYS(child);
+    if (child == 0) {
+        CHECK_INT(main_meets(meet_others), 0);
+        all_end();
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+}
+
+/* ---- to ask for a handler, or to ignore the signal, changes nothing ---- */
+static void none(void) {
+    struct sigaction old;
+    SYS(sigaction(SIGUSR1, NULL, &old));
+    CHECK(old.sa_handler == SIG_DFL);
+    CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
+    check_switched(main_meets(meet_others));
+    CHECK(signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+    SYS(sigaction(SIGUSR1, NULL, &old));
+    CHECK(old.sa_handler == SIG_DFL);
+    all_end();
+    check_switched(main_meets(meet_others));
+    all_end();
+}
+
+/* ---- bound to one CPU after the other before there are threads, as LLVM's OpenMP looks at them; and back ---- */
+static int bind_by_call(const cpu_set_t *cpus) {
+    return sched_setaffinity(0, sizeof *cpus, cpus);
+}
+
+static int bind_by_thread(const cpu_set_t *cpus) {
+    errno = pthread_setaffinity_np(pthread_self(), sizeof *cpus, cpus);
+    return errno != 0 ? -1 : 0;
+}
+
+static int bind_by_syscall(const cpu_set_t *cpus) {
+    return (int)syscall(SYS_sched_setaffinity, 0, sizeof *cpus, cpus);
+}
+
+static cpu_set_t all_cpus;
+
+/* To the first and the last CPU in turn. False: there is one only. */
+static bool bind_main(int (*bind)(const cpu_set_t *)) {
+    cpu_set_t one;
+    SYS(sched_getaffinity(0, sizeof all_cpus, &all_cpus));
+    for (int i = 0, left = CPU_COUNT(&all_cpus); left > 0; i++) {
+        if (!CPU_ISSET(i, &all_cpus) || --left > 1)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(i, &one);
+        SYS(bind(&one));
+    }
+    return CPU_COUNT(&all_cpus) > 1;
+}
+
+static void bound_and_back_by(int (*bind)(const cpu_set_t *)) {
+    bind_main(bind);
+    CHECK_ERRNO(bind(&(cpu_set_t){{0}}), EINVAL);
+    SYS(bind(&all_cpus));
+    check_switched(main_meets(meet_others));
+    all_end();
+}
+
+static void bound_by(int (*bind)(const cpu_set_t *)) {
+    bool others = bind_main(bind);
+    CHECK_ERRNO(bind(&(cpu_set_t){{0}}), EINVAL);
+    int n_away = main_meets(meet_others);
+    CHECK(n_away == 0 || !others);
+    SYS(bind(&all_cpus)); /* too late */
+    all_end();
+    n_away = main_meets(meet_others);
+    CHECK(n_away == 0 || !others);
+    all_end();
+}
+
+static void bound_by_call(void) {
+    bound_by(bind_by_call);
+}
+
+static void bound_by_thread(void) {
+    bound_by(bind_by_thread);
+}
+
+static void bound_by_syscall(void) {
+    bound_by(bind_by_syscall);
+}
+
+static void back_by_call(void) {
+    bound_and_back_by(bind_by_call);
+}
+
+static void back_by_thread(void) {
+    bound_and_back_by(bind_by_thread);
+}
+
+static void back_by_syscall(void) {
+    bound_and_back_by(bind_by_syscall);
+}
+
+int main(int argc, char **argv) {
+    static const struct scene scenes[] = {
+        {"handler-while-main-waits", waits},
+        {"handler-while-main-computes", computes},
+        {"handler-of-main-itself", itself},
+        {"handler-before-threads", before},
+        {"handler-none", none},
+        {"bound-by-call", bound_by_call},
+        {"bound-by-thread", bound_by_thread},
+        {"bound-by-syscall", bound_by_syscall},
+        {"bound-and-back-by-call", back_by_call},
+        {"bound-and-back-by-thread", back_by_thread},
+        {"bound-and-back-by-syscall", back_by_syscall},
+        {NULL, NULL},
+    };
+    return play(argc, argv, scenes);
+}
