@@ -244,7 +244,18 @@ static bool may_be_lock(const struct writer *w) {
     return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
 }
 
+/* The thread has started those that it waits for. */
+static char *waits_for_results(const struct writer *w) {
+    const struct rep_times *t = &w->page->report->threads[w->advice->thread].times;
+    return cmd_format(
+        "%s waits for threads that it has started, for %.1f %% of its time, most at %s, and no thread waits "
+        "for it meanwhile. That is no contention: the program is as fast as those threads.",
+        names_thread(w->page->names, w->advice->thread), percent((double)t->idle_ns, (double)t->life_ns), w->name);
+}
+
 static char *idle(const struct writer *w) {
+    if (w->advice->thread != REP_NONE)
+        return waits_for_results(w);
     return cmd_format(
         "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
         "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.%s",
