@@ -168,7 +168,7 @@ cell = int((columns["x0"] + columns["x1"]) / 2 * 1e9 / expected.to_ns * shape[1]
 wanted = expected.object[lane, cell]
 line.send_keys(Keys.ENTER)
 activity = lanes.ACTIVITIES[expected.activity[lane, cell]]
-if activity in ("absent", "running", "join"):
+if activity in ("absent", "running", "join", "outside", "off_cpu"):
     point(page.js(SELECTED) == "", f"Enter in a cell without an object ({activity})")
 else:
     point(

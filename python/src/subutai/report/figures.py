@@ -29,7 +29,7 @@ COLOURS = {
 }
 LABELS = {
     "running": "running",
-    "section": "running with a lock held",
+    "section": "with a lock held",
     "join": "waiting for a thread to end",
     "mutex": "waiting for a mutex",
     "relock": "waiting for a condition's mutex",
