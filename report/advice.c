@@ -175,7 +175,9 @@ static void advise_cond(struct rep_report *r, uint32_t object) {
         a.objects[a.n_objects++] = o->mutex;
     }
     double wait_ns = o->mutex != REP_NONE ? (double)r->objects[o->mutex].wait_ns : 0;
-    if (part(path_ns, (double)r->path.ns) < GAIN_LEAST && part(wait_ns, (double)r->times.life_ns) < STORM_LEAST)
+    double in_vain = part((double)futile, (double)woken); /* a few wake-ups in vain are not all of the path's part */
+    if (part(in_vain * path_ns, (double)r->path.ns) < GAIN_LEAST &&
+        part(in_vain * wait_ns, (double)r->times.life_ns) < STORM_LEAST)
         return;
     a.basis = REP_BASIS_PATH;
     a.gain_ns = path_ns;
@@ -285,6 +287,28 @@ static double idle_share(const struct rep_report *r) {
     return part((double)r->times.idle_ns, (double)r->times.life_ns);
 }
 
+/* Do threads that this one has started end most of its waits of which it is known what ended them? */
+static bool is_woken_by_its_own(const struct rep_report *r, uint32_t thread) {
+    uint64_t own_ns = 0, all_ns = 0;
+    for (size_t i = 0; i < r->n_pairs; i++) {
+        const struct rep_pair *p = &r->pairs[i];
+        bool counts = p->kind == REP_COND || p->kind == REP_SEM || p->kind == REP_FUTEX;
+        if (p->waiter != thread || p->holder >= r->info.n_threads || !counts)
+            continue;
+        all_ns += p->sum.ns;
+        own_ns += r->threads[p->holder].creator == thread ? p->sum.ns : 0;
+    }
+    return part((double)own_ns, (double)all_ns) > MOSTLY;
+}
+
+/* A thread with most of the idle time that does not wait for work, but for what threads do that it has started. */
+static uint32_t waits_for_results(const struct rep_report *r) {
+    for (uint32_t i = 0; i < r->info.n_threads; i++)
+        if (part((double)r->threads[i].times.idle_ns, (double)r->times.idle_ns) > MOSTLY)
+            return is_woken_by_its_own(r, i) ? i : REP_NONE;
+    return REP_NONE;
+}
+
 static void advise_idle(struct rep_report *r) {
     uint32_t most = REP_NONE;
     for (uint32_t i = 0; i < r->info.n_objects; i++)
@@ -293,6 +317,7 @@ static void advise_idle(struct rep_report *r) {
     if (most == REP_NONE || idle_share(r) < IDLE_LEAST)
         return;
     struct rep_advice a = about(r, REP_IDLE, most);
+    a.thread = waits_for_results(r);
     a.figure = "idle_share";
     a.unit = REP_SHARE;
     a.value = idle_share(r);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Traces changed as an advice says; see change.h. One pass over each thread's events; what the pass remembers of a
- * thread is in struct passed. The simulator gives locks to the thread that asks first, so the numbers of acquisitions
- * need not be right, and those of a split lock are left out.
+ * thread is in struct passed.
+ *
+ * The simulator gives locks to the thread that asks first, but lets no thread come long before its turn to a mutex with
+ * which threads wait for conditions (sim/owner.h). So of such a mutex the numbers of acquisitions have no gap: where
+ * some are left out the others are counted anew. Of locks that are split, or taken for more work, there are no numbers.
  *
  * A sleep is written as a join that timed out: the simulator lets a thread do nothing for as long as that took.
  */
@@ -40,6 +43,11 @@ struct passed {
     size_t arrival;
 };
 
+/* An acquisition that the changed trace does not have, by its number. */
+struct left_out {
+    uint64_t mutex, number;
+};
+
 struct pass {
     const struct sbt_trace *trace;
     const struct rep_report *report;
@@ -58,6 +66,8 @@ struct pass {
     /* a condition: how many waits each signal ended that were not in vain, by its number; 2: two or more */
     uint8_t *n_woken;
     uint64_t n_signals;
+    struct left_out *left_out; /* with the waits that were in vain; in order */
+    size_t n_left_out, left_out_room;
 };
 
 static bool is_lock(uint8_t op) {
@@ -169,23 +179,54 @@ static void take_skipped(struct pass *p) {
     p->thread.skipped = REP_NONE;
 }
 
+static bool is_of_group(const struct pass *p, uint32_t object) {
+    return object < p->report->info.n_objects && p->report->objects[object].group == p->advice->group;
+}
+
 /* One section in so many takes the lock. The work of the others is done within it. */
 static bool batch(struct pass *p, struct sbt_trace_event *e) {
     struct passed *t = &p->thread;
     if (e->op == SBT_TRACE_COND_WAIT && e->other == t->skipped && t->skipped != REP_NONE)
         take_skipped(p);
-    if (e->object >= p->report->info.n_objects || p->report->objects[e->object].group != p->advice->group)
+    if (e->op == SBT_TRACE_COND_WAIT && is_of_group(p, e->other))
+        e->relock = 0;
+    if (!is_of_group(p, e->object))
         return true;
     if (t->skipped == REP_NONE && gets(e) && t->n_taken++ % REP_BATCH != 0) {
         t->skipped = e->object;
         t->skipped_depth = 0;
     }
-    if (e->object != t->skipped || !(is_lock(e->op) || is_unlock(e->op)))
+    if (!(is_lock(e->op) || is_unlock(e->op)))
         return true;
+    if (e->object != t->skipped) {
+        e->order = 0;
+        return true;
+    }
     t->skipped_depth += gets(e);
     if (gives(e) && --t->skipped_depth == 0)
         t->skipped = REP_NONE;
     return false;
+}
+
+/* ---- waits that were in vain ---- */
+
+/* How many of the mutex's acquisitions that are left out come before this number? */
+static size_t place_of(const struct pass *p, uint64_t mutex, uint64_t number) {
+    size_t from = 0, to = p->n_left_out;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const struct left_out *l = &p->left_out[middle];
+        if (l->mutex < mutex || (l->mutex == mutex && l->number < number))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static uint64_t counted_anew(const struct pass *p, uint32_t mutex, uint64_t number) {
+    uint64_t n = place_of(p, mutex, number) - place_of(p, mutex, 0);
+    return n < number ? number - n : number; /* a damaged trace may have a number twice */
 }
 
 static bool is_of_condition(const struct pass *p, const struct sbt_trace_event *e, unsigned op) {
@@ -199,6 +240,10 @@ static bool is_of_condition(const struct pass *p, const struct sbt_trace_event *
 static bool wake_needed(struct pass *p, struct sbt_trace_event *e) {
     struct passed *t = &p->thread;
     bool waits = is_of_condition(p, e, SBT_TRACE_COND_WAIT);
+    if (e->type == SBT_TRACE_MUTEX && is_lock(e->op))
+        e->order = counted_anew(p, e->object, e->order);
+    else if (e->op == SBT_TRACE_COND_WAIT)
+        e->relock = counted_anew(p, e->other, e->relock);
     if (t->keeps && waits)
         e->work_ns = t->kept.work_ns;
     else if (t->keeps)
@@ -383,40 +428,72 @@ static void find_loads(struct pass *p) {
 
 /* ---- conditions ---- */
 
-static void count_signals_of(struct pass *p, uint32_t thread, void (*count)(struct pass *p, uint64_t number)) {
+/* All of the thread's waits for the condition that a signal ended. */
+static void look_at_waits_of(struct pass *p, uint32_t thread,
+                             void (*look)(struct pass *p, const struct sbt_trace_event *wait, bool in_vain)) {
     struct sbt_trace_cursor cursor;
-    struct sbt_trace_event e;
-    uint64_t last = 0; /* of the wait that may have been in vain; 0: none */
+    struct sbt_trace_event e, wait = {0};
+    bool keeps = false;
     sbt_trace_cursor_begin(p->trace, thread, &cursor);
     while (next(p, &cursor, &e)) {
         bool waits = is_of_condition(p, &e, SBT_TRACE_COND_WAIT);
-        if (last != 0 && !waits)
-            count(p, last);
-        last = waits && e.result == 0 ? e.order : 0;
+        if (keeps)
+            look(p, &wait, waits);
+        keeps = waits && e.result == 0;
+        wait = e;
     }
-    if (last != 0)
-        count(p, last);
+    if (keeps)
+        look(p, &wait, false);
 }
 
-static void count_most(struct pass *p, uint64_t number) {
-    p->n_signals = number >= p->n_signals ? number + 1 : p->n_signals;
+static void count_most(struct pass *p, const struct sbt_trace_event *wait, bool in_vain) {
+    if (wait->order == UINT64_MAX) /* there is no room for one more */
+        p->error = EILSEQ;
+    else if (!in_vain && wait->order >= p->n_signals)
+        p->n_signals = wait->order + 1;
 }
 
-static void count_woken(struct pass *p, uint64_t number) {
-    p->n_woken[number] += p->n_woken[number] < 2;
+static void leave_out(struct pass *p, uint64_t mutex, uint64_t number) {
+    if (p->n_left_out == p->left_out_room) {
+        size_t room = 2 * p->left_out_room + 16;
+        struct left_out *longer = realloc(p->left_out, room * sizeof *longer);
+        if (longer == NULL) {
+            p->error = ENOMEM;
+            return;
+        }
+        p->left_out = longer;
+        p->left_out_room = room;
+    }
+    p->left_out[p->n_left_out++] = (struct left_out){mutex, number};
+}
+
+static void count_woken(struct pass *p, const struct sbt_trace_event *wait, bool in_vain) {
+    if (in_vain && wait->relock != 0)
+        leave_out(p, wait->other, wait->relock);
+    if (!in_vain && wait->order != 0)
+        p->n_woken[wait->order] += p->n_woken[wait->order] < 2;
+}
+
+static int left_out_order(const void *a, const void *b) {
+    const struct left_out *x = a, *y = b;
+    if (x->mutex != y->mutex)
+        return x->mutex < y->mutex ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static void find_signals(struct pass *p) {
     uint64_t most = 16 * p->report->info.n_events + 1024;
     for (uint32_t t = 0; t < p->report->info.n_threads && p->error == 0; t++)
-        count_signals_of(p, t, count_most);
+        look_at_waits_of(p, t, count_most);
     if (p->error == 0 && p->n_signals > most)
         p->error = EILSEQ;
     p->n_woken = p->error == 0 ? calloc(p->n_signals + 1, 1) : NULL;
     if (p->n_woken == NULL && p->error == 0)
         p->error = ENOMEM;
     for (uint32_t t = 0; t < p->report->info.n_threads && p->error == 0; t++)
-        count_signals_of(p, t, count_woken);
+        look_at_waits_of(p, t, count_woken);
+    if (p->n_left_out > 0)
+        qsort(p->left_out, p->n_left_out, sizeof *p->left_out, left_out_order);
 }
 
 static void free_loads(struct pass *p) {
@@ -427,6 +504,7 @@ static void free_loads(struct pass *p) {
     free(p->loads);
     free(p->mean);
     free(p->n_woken);
+    free(p->left_out);
 }
 
 int rep_change_write(const struct sbt_trace *trace, const struct rep_report *report, const struct rep_advice *advice,

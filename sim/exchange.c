@@ -75,6 +75,10 @@ bool sim_exchange_has(const struct sim_exchange *e, uint64_t counts_as) {
     return e != NULL && e->n > 0 && place_of_other(e, counts_as) < e->n_places;
 }
 
+uint64_t sim_exchange_for(const struct sim_exchange *e, uint64_t counts_as) {
+    return sim_exchange_has(e, counts_as) ? e->pair[place_of_other(e, counts_as)].number : counts_as;
+}
+
 bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as) {
     if (!sim_exchange_has(e, counts_as))
         return false;

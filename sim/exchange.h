@@ -23,6 +23,8 @@ struct sim_exchange {
 bool sim_exchange_put(struct sim_exchange **e, uint64_t number, uint64_t counts_as);
 /* Signal `number` comes: as which one does it count? It is in the table no more. */
 uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number);
+/* Which number will count as this one when it comes? Itself, if there is no other. Looks at all of them. */
+uint64_t sim_exchange_for(const struct sim_exchange *e, uint64_t counts_as);
 /* Is there a number that counts as this one? Looks at all of them. */
 bool sim_exchange_has(const struct sim_exchange *e, uint64_t counts_as);
 /* Take that number out; false: there is none. */

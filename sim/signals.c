@@ -44,6 +44,16 @@ static const struct sim_thread *stand_in(const struct sim *sim, const struct sim
     return first;
 }
 
+/* The signal that was to count as `from` counts as `to`: `from` has been given now. */
+static void exchange(struct sim *sim, struct sim_object *c, uint64_t from, uint64_t to) {
+    uint64_t comes = sim_exchange_for(c->exchange, from); /* `from` itself may have come, as another one */
+    sim_exchange_take(c->exchange, comes);
+    sim->n_exchanged -= comes != from;
+    if (comes != to && !sim_exchange_put(&c->exchange, comes, to))
+        sim_fail(sim, SIM_NO_MEMORY, "out of memory");
+    sim->n_exchanged += comes != to;
+}
+
 /* On the host: the number of the signal as which this one is given. */
 static uint64_t given_as(struct sim *sim, const struct sim_thread *t, struct sim_object *c) {
     uint64_t number = sim_exchange_take(c->exchange, t->event.order);
@@ -51,9 +61,7 @@ static uint64_t given_as(struct sim *sim, const struct sim_thread *t, struct sim
     const struct sim_thread *w = number != 0 ? stand_in(sim, t, c, number) : NULL;
     if (w == NULL)
         return number;
-    if (!sim_exchange_put(&c->exchange, w->awaited, number))
-        sim_fail(sim, SIM_NO_MEMORY, "out of memory");
-    sim->n_exchanged++;
+    exchange(sim, c, w->awaited, number);
     return w->awaited;
 }
 

@@ -157,11 +157,22 @@ static const uint8_t does[SBT_TRACE_N_OPS] = {
     [SBT_TRACE_FUTEX_WAIT] = MAY_WAIT,    [SBT_TRACE_OUTSIDE_WAIT] = MAY_WAIT,
 };
 
+enum { OFF_LEAST_NS = 10000 }; /* shorter gaps may be the recorder's */
+
 static void run(struct lane *l, uint64_t until_ns) {
     if (l->n_held > 0)
         span(l, SBT_TRACE_SECTION, l->held[l->n_held - 1].object, until_ns);
     else
         span(l, SBT_TRACE_RUNNING, SBT_TRACE_NONE, until_ns);
+}
+
+/* Between two calls: it is not known when in that time the thread worked. */
+static void pass(struct lane *l, const struct sbt_trace_event *e) {
+    uint64_t gap_ns = e->at_ns > l->now_ns ? e->at_ns - l->now_ns : 0;
+    if (l->n_held == 0 && gap_ns >= OFF_LEAST_NS && e->work_ns < gap_ns / 2)
+        span(l, SBT_TRACE_OFF_CPU, SBT_TRACE_NONE, e->at_ns);
+    else
+        run(l, e->at_ns);
 }
 
 static void wait_for(struct lane *l, const struct sbt_trace_event *e) {
@@ -182,7 +193,7 @@ static void wait_for(struct lane *l, const struct sbt_trace_event *e) {
 static void add_last_wait(struct lane *l, const struct sbt_trace_event *e) {
     struct sbt_trace_event wait = *e;
     wait.op = (uint8_t)sbt_trace_waits_in(e);
-    run(l, e->at_ns);
+    pass(l, e);
     if (wait.op == SBT_TRACE_COND_WAIT && l->n_held > 0) /* without the mutex, which it took last */
         let_go(l, l->held[l->n_held - 1].object, e->at_ns);
     if (wait.op < SBT_TRACE_N_OPS &&
@@ -192,7 +203,7 @@ static void add_last_wait(struct lane *l, const struct sbt_trace_event *e) {
 
 static void add_event(struct lane *l, const struct sbt_trace_event *e) {
     uint64_t end_ns = e->at_ns + e->took_ns;
-    run(l, e->at_ns);
+    pass(l, e);
     if (e->op == SBT_TRACE_COND_WAIT && e->other != SBT_TRACE_NONE)
         let_go(l, e->other, e->at_ns);
     if ((does[e->op] & GIVES) != 0 && e->result == 0)

@@ -21,7 +21,8 @@ enum sbt_trace_activity {
     SBT_TRACE_SECTION, /* the same with a lock held; the object: the one that was locked last. Not in profiles */
     SBT_TRACE_JOINING, /* waits for another thread's end; the object: that thread */
     SBT_TRACE_WAITING, /* WAITING + t - 1: waits for an object of the type t, enum sbt_trace_type */
-    SBT_TRACE_OUTSIDE = SBT_TRACE_WAITING + SBT_TRACE_N_TYPES - 1 /* waits for other processes, devices or time */
+    SBT_TRACE_OUTSIDE = SBT_TRACE_WAITING + SBT_TRACE_N_TYPES - 1, /* waits for other processes, devices or time */
+    SBT_TRACE_OFF_CPU /* between calls, without a lock held, if that took 10 us and more than twice its work */
 };
 
 enum { SBT_TRACE_LAYER_HELD = 1, SBT_TRACE_LAYER_WAITED = 2 };

@@ -168,7 +168,7 @@ cell = int((columns["x0"] + columns["x1"]) / 2 * 1e9 / expected.to_ns * shape[1]
 wanted = expected.object[lane, cell]
 line.send_keys(Keys.ENTER)
 activity = lanes.ACTIVITIES[expected.activity[lane, cell]]
-if activity in ("absent", "running", "join"):
+if activity in ("absent", "running", "join", "outside", "off_cpu"):
     point(page.js(SELECTED) == "", f"Enter in a cell without an object ({activity})")
 else:
     point(
@@ -220,6 +220,28 @@ point(page.js(CLIPPED) == 0, "nor in a narrow window")
 WIDE = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 point(page.js(WIDE) <= 0, "which needs no scrolling sideways")
 picture("narrow")
+
+# A window cannot be as narrow as a telephone's page.
+driver.execute_cdp_cmd(
+    "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+)
+CUT_LEGENDS = """
+return [...document.querySelectorAll('#p0 .legend .scrollbar')].filter((e) => e.getBoundingClientRect().height > 0).length;
+"""
+CUT_CAPTIONS = """
+const right = document.documentElement.clientWidth;
+return [...document.querySelectorAll('#p0 caption span')].filter((e) => e.getBoundingClientRect().right > right).length;
+"""
+LEGENDS = "return document.querySelectorAll('#p0 .legend').length"
+point(page.until(f"{CUT_LEGENDS.strip()[:-1]} === 0") and page.js(LEGENDS) > 2, "400 pixels: legends are whole")
+point(page.js(CUT_CAPTIONS) == 0 and page.js(WIDE) <= 0, "400 pixels: and so are captions")
+point(page.js(CLIPPED) == 0, "400 pixels: no picture is cut off")
+violations = page.violations()
+for violation in violations:
+    print(f"# {violation}")
+point(violations == [], "400 pixels: axe finds nothing")
+picture("telephone")
+driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 driver.set_window_size(1400, 1000)
 node = driver.find_elements(
     By.CSS_SELECTOR,

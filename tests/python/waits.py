@@ -2,8 +2,8 @@
 """Waits, releases and timelines of subutai.load: against what stands in a made trace, and against every event of a
 recorded one.
 
-usage: waits.py MADE RECORDED EVEN IDLE        output: TAP. EVEN: a lock held from 1000 to 2000 ns of 10000. IDLE: the same,
-and from 2000 on a wait for a condition without end.
+usage: waits.py MADE RECORDED EVEN IDLE ASLEEP        output: TAP. EVEN: a lock held from 1000 to 2000 ns of 10000. IDLE:
+the same, and from 2000 on a wait for a condition without end. ASLEEP: a profile, the first thread sleeps for most of it.
 """
 
 import sys
@@ -16,7 +16,7 @@ from points import done, point, raises
 import subutai
 from subutai import lanes
 
-MADE, RECORDED, EVEN, IDLE = sys.argv[1:]
+MADE, RECORDED, EVEN, IDLE, ASLEEP = sys.argv[1:]
 
 # ---- a made trace: waits.sh says what is in it ----
 made = subutai.load(MADE)
@@ -129,7 +129,9 @@ def spans(trace: subutai.Trace, thread: int) -> tuple[list, list]:
         if now is None:
             now = (0, begin - min(e["work_ns"], begin))
         running = ("section", held[-1][0]) if held else ("running", None)
-        did.append((now[1], begin, *running))
+        gap = begin - now[1]
+        off = not held and gap >= 10000 and e["work_ns"] < gap // 2
+        did.append((now[1], begin, *(("off_cpu", None) if off else running)))
         gives = e["other"] if e["op"] == "cond_wait" else e["object"] if e["op"].endswith("unlock") else None
         for i in reversed(range(len(held))):
             if held[i][0] == gives:
@@ -213,6 +215,9 @@ point(
     and (idle.activity[0, 2:] == lanes.ACTIVITIES.index("cond")).all(),
     f"a thread that still waits for a condition has not got the mutex: {idle.layer[:, 0].tolist()}",
 )
+asleep = lanes.read(subutai.load(ASLEEP), [0], 100)
+off = int((asleep.activity[0] == lanes.ACTIVITIES.index("off_cpu")).sum())
+point(off > 40, f"a thread that sleeps between its calls does not run: {off} of 100 cells")
 one = lanes.read(recorded, [2], 10)
 several = lanes.read(recorded, recorded.threads["thread"].to_list(), 10)
 point(

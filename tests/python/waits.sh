@@ -13,7 +13,14 @@ printf '0 %s\n' 'mutex_lock object=0 order=1 work=1000' 'mutex_unlock object=0 w
 # A thread that still waits for a condition when the trace ends has given back its mutex.
 printf '0 %s\n' 'mutex_lock object=0 order=1 work=1000' 'thread_end object=1 type=2 size=10 work=1000 took=8000' |
     "$WRITE_TRACE" idle.sbt
-run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt even.sbt idle.sbt
+# In a profile there is nothing between the two calls of the first thread.
+subutai record -o asleep.sbt --engine glibc --record-calls waits -- /usr/bin/python3 -I -S -c 'import threading, time
+thread = threading.Thread(target=lambda: time.sleep(1.5))
+thread.start()
+time.sleep(1)
+thread.join()'
+check "a profile of a program that sleeps" is "$status" 0
+run "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/waits.py" made.sbt all.sbt even.sbt idle.sbt asleep.sbt
 points ""
 
 # ---- a profile: its calls are in its events and tallies together ----

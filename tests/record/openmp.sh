@@ -219,6 +219,16 @@ lock 201"
     check "clang: a barrier has its line of the source" matches "$("$SUBUTAI" report t.sbt)" 'openmp_subject\.c:[0-9]+'
     check "and what the run-time library does within these calls is not recorded" \
         is "$("$SUBUTAI" report --json t.sbt | jq '[.objects[] | select(.type == "cond") | .acquisitions] | add')" 0
+    # A tool of the user's is told by LLVM's run-time library what it is told without the recorder.
+    if [[ -n ${TOOL:-} ]]; then
+        told=$(OMP_TOOL_LIBRARIES=$TOOL "$CLANG_SUBJECT" regions)
+        check "a tool of OpenMP's is told of regions" matches "$told" 'tool: [1-9][0-9]* threads, [1-9]'
+        for calls in all waits; do
+            run env OMP_TOOL_LIBRARIES="$TOOL" "$SUBUTAI" record -o t.sbt --engine glibc --record-calls $calls -- "$CLANG_SUBJECT" regions
+            check "a tool of OpenMP's, $calls recorded: told the same" is "$status $out" "0 $told"
+            check "a tool of OpenMP's, $calls recorded: the barriers" is "$(sizes_of_barriers)" "4 300"
+        done
+    fi
     # gcc's code with LLVM's run-time library, which calls some of clang's functions itself.
     subject=$SUBJECT
     ln -s "$(ldd "$CLANG_SUBJECT" | awk '/libomp/ {print $3}')" libgomp.so.1

@@ -79,6 +79,24 @@ static const char *does(uint32_t thread) {
 
 #define DOES(thread, text) ck_assert_str_eq(does(thread), text)
 
+/* The numbers of the thread's acquisitions of the mutex, by locks and by waits for conditions: "1 4". */
+static const char *acquires(uint32_t thread, uint32_t mutex) {
+    struct sbt_trace_cursor cursor;
+    struct sbt_trace_event e;
+    struct sbt_trace_error error;
+    size_t n = 0;
+    changed.text[0] = '\0';
+    sbt_trace_cursor_begin(changed.trace, thread, &cursor);
+    while (sbt_trace_next(&cursor, &e, &error) > 0) {
+        bool locks = e.op == SBT_TRACE_MUTEX_LOCK && e.object == mutex;
+        if (locks || (e.op == SBT_TRACE_COND_WAIT && e.other == mutex))
+            n += (size_t)snprintf(changed.text + n, sizeof changed.text - n, "%s%ju", n > 0 ? " " : "",
+                                  (uintmax_t)(locks ? e.order : e.relock));
+        ck_assert_uint_lt(n, sizeof changed.text);
+    }
+    return changed.text;
+}
+
 static void rwlock(uint32_t thread, double at_us, unsigned op, uint32_t object) {
     call(thread, at_us, at_us + 0.1,
          (struct sbt_trace_event){
@@ -417,6 +435,7 @@ TEST(section_with_a_condition_wait_takes_the_lock) {
     signal_(1, 490, COND, 1, false);
     change_scene(about(REP_MANY_LOCKS, MUTEX), true);
     DOES(0, "lock 0 +10, unlock 0 +9, lock 0, cond_wait 2/0 +19, unlock 0 +10, end +29");
+    ck_assert_str_eq(acquires(0, MUTEX), "0 0 0"); /* not all are there, so none has a number */
     change_end();
 }
 
@@ -456,6 +475,32 @@ TEST(waits_in_vain_go_on) {
     DOES(0, "lock 0 +10, cond_wait 2/0 +9, unlock 0 +50, lock 0 +9, cond_wait 2/0 +9");
     DOES(1, "unlock 1 +15, cond_signal 2 +74, cond_signal 2 +99, cond_signal 2 +99, cond_broadcast 7 +99, cond_signal "
             "2 +4");
+    change_end();
+}
+
+/* The simulator would wait for the acquisitions that are left out. */
+TEST(acquisitions_have_no_gap_where_waits_were_in_vain) {
+    scene_begin();
+    take(0, 10, OTHER, 1);
+    take(0, 11, MUTEX, 1);
+    wait_(0, 20, 100, COND, 1, MUTEX, 3);
+    wait_(0, 110, 200, COND, 2, MUTEX, 5);
+    wait_(0, 210, 300, COND, 3, MUTEX, 7);
+    unlock(0, 310, MUTEX);
+    unlock(0, 320, OTHER);
+    take(0, 330, OTHER, 3);
+    take(0, 340, MUTEX, 8);
+    for (uint32_t i = 0; i < 3; i++) {
+        take(1, 80 + 100 * i, MUTEX, 2 + 2 * i);
+        signal_(1, 90 + 100 * i, COND, 1 + i, true);
+        unlock(1, 95 + 100 * i, MUTEX);
+    }
+    take(1, 325, OTHER, 2);
+    change_scene(about(REP_BROADCAST_STORM, COND), true);
+    ck_assert_str_eq(acquires(0, MUTEX), "1 5 6");
+    ck_assert_str_eq(acquires(1, MUTEX), "2 3 4");
+    ck_assert_str_eq(acquires(0, OTHER), "1 3");
+    ck_assert_str_eq(acquires(1, OTHER), "2");
     change_end();
 }
 

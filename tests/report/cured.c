@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "disease.h"
+#include "pool.h"
 
 /* ---- a hot lock: four in its place ---- */
 
@@ -117,36 +118,6 @@ static void barrier_imbalance(void) {
 
 /* ---- broadcasts: a signal for each task ---- */
 
-static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER;
-static int n_tasks, n_got;
-static bool over;
-
-static void take_tasks(long us) {
-    pthread_mutex_lock(&pool_lock);
-    for (;;) {
-        while (n_tasks == 0 && !over)
-            pthread_cond_wait(&work_there, &pool_lock);
-        if (n_tasks == 0)
-            break;
-        n_tasks--;
-        n_got++;
-        pthread_mutex_unlock(&pool_lock);
-        compute(us);
-        pthread_mutex_lock(&pool_lock);
-    }
-    pthread_mutex_unlock(&pool_lock);
-}
-
-static void finish(pthread_t *threads, int n) {
-    pthread_mutex_lock(&pool_lock);
-    over = true;
-    pthread_cond_broadcast(&work_there);
-    pthread_mutex_unlock(&pool_lock);
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
-}
-
 static void *signalled_thread(void *argument) {
     take_tasks(10);
     return argument;
@@ -190,6 +161,16 @@ static void idle_pool(void) {
     finish(threads, 2);
 }
 
+/* ---- wake-ups in vain: a signal when all are there; too many threads: a quarter of them ---- */
+
+static void futile_wakeups(void) {
+    gather(GATHERED_AT_ONCE);
+}
+
+static void too_many_threads(void) {
+    share_ledger(4);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
@@ -197,7 +178,7 @@ int main(int argc, char **argv) {
     } cured[] = {
         {"hot-lock", hot_lock},     {"lock-over-io", lock_over_io},           {"false-spin", false_spin},
         {"many-locks", many_locks}, {"barrier-imbalance", barrier_imbalance}, {"broadcast-storm", broadcast_storm},
-        {"idle-pool", idle_pool}};
+        {"idle-pool", idle_pool},   {"futile-wakeups", futile_wakeups},       {"too-many-threads", too_many_threads}};
     for (size_t i = 0; argc == 2 && i < sizeof cured / sizeof *cured; i++)
         if (strcmp(argv[1], cured[i].name) == 0) {
             cured[i].run();

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "disease.h"
+#include "pool.h"
 
 /* ---- locks ---- */
 
@@ -284,40 +285,10 @@ static void slow_release(void) {
 
 /* ---- conditions ---- */
 
-static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_there = PTHREAD_COND_INITIALIZER;
-static int n_tasks, n_got;
-static bool over;
-
-static void take_tasks(long us) {
-    pthread_mutex_lock(&pool_lock);
-    for (;;) {
-        while (n_tasks == 0 && !over)
-            pthread_cond_wait(&work_there, &pool_lock);
-        if (n_tasks == 0)
-            break;
-        n_tasks--;
-        n_got++;
-        pthread_mutex_unlock(&pool_lock);
-        compute(us);
-        pthread_mutex_lock(&pool_lock);
-    }
-    pthread_mutex_unlock(&pool_lock);
-}
-
 static void *pool_thread(void *argument) {
     (void)argument;
     take_tasks(200);
     return NULL;
-}
-
-static void finish(pthread_t *threads, int n) {
-    pthread_mutex_lock(&pool_lock);
-    over = true;
-    pthread_cond_broadcast(&work_there);
-    pthread_mutex_unlock(&pool_lock);
-    for (int i = 0; i < n; i++)
-        pthread_join(threads[i], NULL);
 }
 
 static void idle_pool(void) {
@@ -355,6 +326,14 @@ static void broadcast_storm(void) {
         pause_us(20);
     }
     finish(threads, 16);
+}
+
+static void futile_wakeups(void) {
+    gather(1);
+}
+
+static void too_many_threads(void) {
+    share_ledger(16);
 }
 
 /* ---- known times ---- */
@@ -537,6 +516,8 @@ int main(int argc, char **argv) {
                     {"slow-release", slow_release},
                     {"idle-pool", idle_pool},
                     {"broadcast-storm", broadcast_storm},
+                    {"futile-wakeups", futile_wakeups},
+                    {"too-many-threads", too_many_threads},
                     {"known-times", known_times},
                     {"alone", alone},
                     {"alone-joined", alone_joined},

@@ -110,6 +110,51 @@ TEST(an_exchange_ends_before_no_thread_can_go_on) {
 }
 
 /*
+ * Thread 1 awaits the first signal, 2 the second, 3 the third; each has it from another one. Thread 7 makes the order,
+ * by a mutex for each step: at 10 ms the first signal, for which only thread 2 is there; at 11 thread 1 comes; at 12
+ * the third signal, which wakes thread 1; at 13 the second signal, which is the one for thread 3; at 20 that comes.
+ */
+static const struct sbt_trace *signals_in_a_ring(void) {
+    static const uint32_t thread_of[] = {4, 1, 5, 6, 3}, signal_of[] = {1, 0, 3, 2, 0};
+    static const uint64_t at_ms[] = {10, 11, 12, 13, 20};
+    struct build b;
+    uint64_t ms = 0;
+    build_open(&b);
+    create_all(&b, 8);
+    for (uint32_t i = 0; i < 5; i++)
+        call(&b, 7, SBT_TRACE_MUTEX_LOCK, 10 + i, 0);
+    for (uint32_t i = 0; i < 5; i++) {
+        call(&b, 7, SBT_TRACE_MUTEX_UNLOCK, 10 + i, (at_ms[i] - ms) * MS);
+        ms = at_ms[i];
+        call(&b, thread_of[i], SBT_TRACE_MUTEX_LOCK, 10 + i, 1 * MS);
+        call(&b, thread_of[i], SBT_TRACE_MUTEX_UNLOCK, 10 + i, 0);
+        if (signal_of[i] != 0)
+            signal_(&b, thread_of[i], SBT_TRACE_COND_SIGNAL, 1, signal_of[i], 0);
+    }
+    for (uint32_t i = 1; i < 4; i++) {
+        call(&b, i, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        wait(&b, i, 1, 0, i, 0);
+        call(&b, i, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+    }
+    for (uint32_t i = 1; i < 8; i++)
+        end(&b, i, 0);
+    join_all(&b, 8, 50 * MS);
+    return build_close(&b);
+}
+
+TEST(a_signal_that_has_come_is_not_exchanged_again) {
+    static const enum sim_sync syncs[] = {SIM_GLIBC, SIM_DIRECT, SIM_SWITCH};
+    static const uint64_t ends_ms[] = {12, 10, 20};
+    for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
+        struct sim_config config = host_of(syncs[i], 8);
+        struct sim *sim = simulate_surveyed(&config, signals_in_a_ring(), 1);
+        for (uint32_t t = 1; t < 4; t++)
+            ck_assert_uint_eq(result_of(sim, 0, t).to_ns / US, ends_ms[t - 1] * MS / US);
+        sim_free(sim);
+    }
+}
+
+/*
  * Some threads signal, others wait, each wait for a signal of its own. Each signal is given by any of the threads that
  * do, and is awaited by any of the others, or by none; some are broadcasts. A mutex makes signals late.
  */
@@ -216,6 +261,8 @@ TEST(a_table_of_exchanges_has_what_was_put_in) {
             for (uint64_t k = 1; k <= N_NUMBERS; k++)
                 found += counts_as[k] == value;
             ck_assert_int_eq(sim_exchange_has(e, value), found > 0);
+            uint64_t comes = sim_exchange_for(e, value);
+            ck_assert(found > 0 ? counts_as[comes] == value : comes == value);
             ck_assert_int_eq(sim_exchange_end(e, value), found > 0);
             ck_assert_uint_eq(e != NULL ? e->n : 0, n - (found > 0));
             for (uint64_t k = 1; found > 0 && k <= N_NUMBERS; k++) /* which of them is the table's to say */

@@ -244,7 +244,18 @@ static bool may_be_lock(const struct writer *w) {
     return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
 }
 
+/* The thread has started those that it waits for. */
+static char *waits_for_results(const struct writer *w) {
+    const struct rep_times *t = &w->page->report->threads[w->advice->thread].times;
+    return cmd_format(
+        "%s waits for threads that it has started, for %.1f %% of its time, most at %s, and no thread waits "
+        "for it meanwhile. That is no contention: the program is as fast as those threads.",
+        names_thread(w->page->names, w->advice->thread), percent((double)t->idle_ns, (double)t->life_ns), w->name);
+}
+
 static char *idle(const struct writer *w) {
+    if (w->advice->thread != REP_NONE)
+        return waits_for_results(w);
     return cmd_format(
         "Threads wait for work for %.1f %% of their time, most at %s, and no thread waits for them meanwhile. That "
         "is no contention: no lock makes it faster. Fewer threads would do as well, or give them more work.%s",
@@ -273,12 +284,15 @@ static char *off_cpu(const struct writer *w) {
         100 * w->advice->value, name, format_ns(worked, (double)others_ns));
 }
 
+/* Twice as many threads as run at a time, and one: while some wait for locks, others run. */
 static char *too_many_threads(const struct writer *w) {
+    const struct rep_report *r = w->page->report;
+    double busy = (double)r->times.cpu_ns / (double)(r->wall_ns > 0 ? r->wall_ns : 1);
     return cmd_format(
-        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer threads.",
-        w->page->report->n_live,
-        (double)w->page->report->times.cpu_ns / (double)(w->page->report->wall_ns > 0 ? w->page->report->wall_ns : 1),
-        percent((double)rep_contention_ns(&w->page->report->times), (double)w->page->report->times.life_ns));
+        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer, %.0f for a "
+        "start: they should get about as much done, with fewer switches and less memory. With as few as "
+        "run at a time CPUs are idle while threads wait.",
+        r->n_live, busy, percent((double)rep_contention_ns(&r->times), (double)r->times.life_ns), ceil(2 * busy) + 1);
 }
 
 static char *serial(const struct writer *w) {

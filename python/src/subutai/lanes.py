@@ -25,6 +25,7 @@ ACTIVITIES = (
     "spin",
     "futex",
     "outside",
+    "off_cpu",
 )
 HELD, WAITED = 1, 2  # bits of layers
 GROUP = 16  # lanes of one call of the library's: between two calls there is time for a progress bar, and for Ctrl-C

@@ -29,7 +29,7 @@ COLOURS = {
 }
 LABELS = {
     "running": "running",
-    "section": "running with a lock held",
+    "section": "with a lock held",
     "join": "waiting for a thread to end",
     "mutex": "waiting for a mutex",
     "relock": "waiting for a condition's mutex",
@@ -58,13 +58,13 @@ def thread_name(thread: dict[str, Any]) -> str:
     return thread["name"] or f"thread {thread['id']}"
 
 
-def _figure(traces: list[Any], height: int, **layout: Any) -> Figure:
+def _figure(traces: list[Any], height: int, sides: int = 10, **layout: Any) -> Figure:
     figure = go.Figure(traces)
     figure.update_layout(
         template="none",
         height=height,
         font={"family": "system-ui, sans-serif", "size": 13, "color": TEXT},
-        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        margin={"l": sides, "r": sides, "t": 10, "b": 10},
         paper_bgcolor="#ffffff",
         plot_bgcolor="#ffffff",
         hoverlabel={"font": {"size": 13}, "align": "left"},
@@ -155,6 +155,7 @@ def critical_path(analysis: Analysis) -> Figure | None:
     return _figure(
         bars,
         190,
+        sides=30,  # for half of the first and of the last tick's text
         barmode="stack",
         bargap=0.1,
         yaxis={"showticklabels": False},

@@ -37,6 +37,16 @@ function sized(element, layout) {
   return element;
 }
 
+// In a narrow window a legend has more lines: the picture is as much higher, and the legend is whole.
+const LEGEND = { swatch: 60, letter: 7, line: 20, lines: 2 }; // pixels; and the lines that the layout has room for
+function fitted(element, { data, layout }) {
+  const names = data.filter((trace) => trace.name && trace.showlegend !== false).map((trace) => trace.name.length);
+  if (names.length < 2) return layout;
+  const columns = Math.max(1, Math.floor(element.clientWidth / (LEGEND.swatch + LEGEND.letter * Math.max(...names))));
+  const more = Math.max(0, Math.ceil(names.length / columns) - LEGEND.lines);
+  return { ...layout, height: layout.height + LEGEND.line * more, legend: { ...layout.legend, maxheight: 1 } };
+}
+
 class Timeline {
   constructor(article, data, select) {
     this.article = article;
@@ -288,12 +298,13 @@ function histogram(article, objects, object) {
         marker: { size: 5, color: colour }, hovertemplate: "%{text}<extra>%{fullData.name}</extra>",
       }];
     });
+  const visible = traces.length > 0;
   const layout = {
-    font: FONT, height: 300, margin: { l: 10, r: 10, t: 10, b: 40 }, showlegend: true,
+    font: FONT, height: visible ? 300 : 80, margin: { l: 10, r: 10, t: 10, b: visible ? 40 : 10 }, showlegend: true,
     legend: { orientation: "h", yanchor: "bottom", y: 1.02, x: 0 },
-    xaxis: { type: "log", title: { text: "length" }, tickformat: "~s", ticksuffix: "s", automargin: true, dtick: 1, gridcolor: "#d9d9d9" },
-    yaxis: { type: "log", title: { text: "how many" }, automargin: true, dtick: 1, gridcolor: "#d9d9d9", exponentformat: "none" },
-    annotations: traces.length > 0 ? [] : [{ text: "no waits and no holds", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }],
+    xaxis: { visible, type: "log", title: { text: "length" }, tickformat: "~s", ticksuffix: "s", automargin: true, dtick: 1, gridcolor: "#d9d9d9" },
+    yaxis: { visible, type: "log", title: { text: "how many" }, automargin: true, dtick: 1, gridcolor: "#d9d9d9", exponentformat: "none" },
+    annotations: visible ? [] : [{ text: "no waits and no holds", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }],
   };
   return Plotly.react(sized(article.querySelector(".histogram"), layout), traces, layout, CONFIG);
 }
@@ -324,7 +335,14 @@ class Process {
 
   async picture(element) {
     const figure = this.data.figures[element.dataset.figure];
-    await Plotly.newPlot(sized(element, figure.layout), figure.data, figure.layout, CONFIG);
+    const layout = fitted(element, figure);
+    await Plotly.newPlot(sized(element, layout), figure.data, layout, CONFIG);
+    new ResizeObserver(() => {
+      const { height } = fitted(element, figure);
+      if (element.clientWidth === 0 || height === element.layout.height) return;
+      sized(element, { height });
+      Plotly.relayout(element, { height });
+    }).observe(element);
     element.on("plotly_click", ({ points: [point] }) => {
       const of = element.dataset.figure === "waits" ? figure.data[0].node.customdata[point.index] : point.customdata;
       if (element.dataset.figure === "waits" && point.source !== undefined) return; // a link, not a node
