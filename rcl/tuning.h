@@ -10,6 +10,8 @@
 #define RCL_WAIT_SPINS 200
 /* So many in all, and it sleeps. */
 #define RCL_WAIT_LOOKS 400
+/* A thread that yields for longer sleeps. */
+#define RCL_YIELD_NS 100000
 /* The management thread's period: a section that lasts longer is taken for blocked. */
 #define RCL_TICK_NS 1000000
 

@@ -22,19 +22,35 @@ static inline void rcl_relax(void) {
 #endif
 }
 
-/* Between two looks; `n`: how many there have been. The processor goes to another thread after some. */
-static inline void rcl_look_again(uint32_t n, uint32_t before_yield) {
-    if (n < before_yield)
-        rcl_relax();
-    else
-        sched_yield();
+/*
+ * True: others have computed meanwhile, for longer than a sleep and a wake-up take. A thread that yields on a machine
+ * that is busy waits for its turn among all, and longer each time; one that is woken goes before threads that compute.
+ */
+static inline bool rcl_yield(void) {
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    sched_yield();
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    return (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec > RCL_YIELD_NS;
+}
+
+/*
+ * Between two looks; `n`: how many there have been. The processor goes to another thread after some. True: the caller
+ * is to sleep rather than to look on.
+ */
+static inline bool rcl_look_again(uint32_t n, uint32_t before_yield) {
+    if (n >= before_yield)
+        return rcl_yield();
+    rcl_relax();
+    return false;
 }
 
 /* The same of a thread that waits for a section or a lock. False: it has looked for long enough, and is to sleep. */
 static inline bool rcl_look_on(uint32_t *n) {
     if (*n >= RCL_WAIT_LOOKS)
         return false;
-    rcl_look_again((*n)++, RCL_WAIT_SPINS);
+    if (rcl_look_again((*n)++, RCL_WAIT_SPINS))
+        *n = RCL_WAIT_LOOKS;
     return true;
 }
 
