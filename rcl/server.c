@@ -12,6 +12,7 @@
 
 __thread struct rcl_self rcl_self;
 uint32_t rcl_n_slots;
+uint64_t rcl_sleeps_until_ns;
 
 static void *serve(void *argument);
 

@@ -22,16 +22,29 @@ static inline void rcl_relax(void) {
 #endif
 }
 
+/* Until then, by CLOCK_MONOTONIC, no thread yields. Relaxed: an old value is a yield more or less. */
+extern uint64_t rcl_sleeps_until_ns;
+
+static inline uint64_t rcl_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /*
- * True: others have computed meanwhile, for longer than a sleep and a wake-up take. A thread that yields on a machine
- * that is busy waits for its turn among all, and longer each time; one that is woken goes before threads that compute.
+ * True: the caller is to sleep, since others compute. A thread that yields on a busy machine waits for a round of all
+ * its threads, and counts as awake meanwhile. One that sleeps is woken at once, and goes before threads that compute.
  */
 static inline bool rcl_yield(void) {
-    struct timespec before, after;
-    clock_gettime(CLOCK_MONOTONIC, &before);
+    uint64_t before = rcl_now_ns();
+    if (before < __atomic_load_n(&rcl_sleeps_until_ns, __ATOMIC_RELAXED))
+        return true;
     sched_yield();
-    clock_gettime(CLOCK_MONOTONIC, &after);
-    return (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec > RCL_YIELD_NS;
+    uint64_t after = rcl_now_ns();
+    if (after - before <= RCL_YIELD_NS)
+        return false;
+    __atomic_store_n(&rcl_sleeps_until_ns, after + RCL_BUSY_NS, __ATOMIC_RELAXED);
+    return true;
 }
 
 /*
