@@ -12,6 +12,7 @@
 
 __thread struct rcl_self rcl_self;
 uint32_t rcl_n_slots;
+uint64_t rcl_sleeps_until_ns;
 
 static void *serve(void *argument);
 
@@ -141,8 +142,8 @@ static void *serve(void *argument) {
             if (!rcl_park_surplus(w))
                 rcl_doze(&s->asleep, has_something_or_stops, s);
             idle = 0;
-        } else {
-            rcl_look_again(idle, RCL_YIELD_PASSES);
+        } else if (rcl_look_again(idle, RCL_YIELD_PASSES)) {
+            idle = RCL_IDLE_PASSES - 1; /* after another pass it sleeps */
         }
         if (__atomic_load_n(&w->counted, __ATOMIC_RELAXED) == 0) /* it was taken for blocked */
             rcl_block_end(w);

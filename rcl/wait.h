@@ -22,19 +22,48 @@ static inline void rcl_relax(void) {
 #endif
 }
 
-/* Between two looks; `n`: how many there have been. The processor goes to another thread after some. */
-static inline void rcl_look_again(uint32_t n, uint32_t before_yield) {
-    if (n < before_yield)
-        rcl_relax();
-    else
-        sched_yield();
+/* Until then, by CLOCK_MONOTONIC, no thread yields. Relaxed: an old value is a yield more or less. */
+extern uint64_t rcl_sleeps_until_ns;
+
+static inline uint64_t rcl_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * True: the caller is to sleep, since others compute. A thread that yields on a busy machine waits for a round of all
+ * its threads, and counts as awake meanwhile. One that sleeps is woken at once, and goes before threads that compute.
+ */
+static inline bool rcl_yield(void) {
+    uint64_t before = rcl_now_ns();
+    if (before < __atomic_load_n(&rcl_sleeps_until_ns, __ATOMIC_RELAXED))
+        return true;
+    sched_yield();
+    uint64_t after = rcl_now_ns();
+    if (after - before <= RCL_YIELD_NS)
+        return false;
+    __atomic_store_n(&rcl_sleeps_until_ns, after + RCL_BUSY_NS, __ATOMIC_RELAXED);
+    return true;
+}
+
+/*
+ * Between two looks; `n`: how many there have been. The processor goes to another thread after some. True: the caller
+ * is to sleep rather than to look on.
+ */
+static inline bool rcl_look_again(uint32_t n, uint32_t before_yield) {
+    if (n >= before_yield)
+        return rcl_yield();
+    rcl_relax();
+    return false;
 }
 
 /* The same of a thread that waits for a section or a lock. False: it has looked for long enough, and is to sleep. */
 static inline bool rcl_look_on(uint32_t *n) {
     if (*n >= RCL_WAIT_LOOKS)
         return false;
-    rcl_look_again((*n)++, RCL_WAIT_SPINS);
+    if (rcl_look_again((*n)++, RCL_WAIT_SPINS))
+        *n = RCL_WAIT_LOOKS;
     return true;
 }
 

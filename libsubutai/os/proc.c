@@ -31,14 +31,22 @@ static long read_file(uint32_t tid, const char *name, char *text, size_t room) {
     return read_path(strcat(strcat(path, decimal_of(digits, tid)), name), text, room);
 }
 
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static uint64_t number_at(const char *at) {
+    uint64_t value = 0;
+    for (; is_digit(*at); at++)
+        value = value * 10 + (uint64_t)(*at - '0');
+    return value;
+}
+
 uint32_t sbt_proc_runnable_in(const char *text) {
-    uint32_t n = 0;
     const char *digit = strchr(text, '/');
     while (digit != NULL && digit > text && digit[-1] != ' ')
         digit--;
-    for (; digit != NULL && *digit >= '0' && *digit <= '9'; digit++)
-        n = n * 10 + (uint32_t)(*digit - '0');
-    return n;
+    return digit != NULL ? (uint32_t)number_at(digit) : 0;
 }
 
 uint32_t sbt_proc_n_runnable(void) {
@@ -52,6 +60,20 @@ char sbt_proc_state(uint32_t tid) {
         return '\0';
     const char *end = strrchr(text, ')'); /* the thread's name, which may hold anything, ends there */
     return end != NULL && end[1] == ' ' ? end[2] : '\0';
+}
+
+bool sbt_proc_used(uint32_t tid, uint64_t *ns) {
+    char text[128];
+    return read_file(tid, "/schedstat", text, sizeof text) > 0 && sbt_proc_used_in(text, ns);
+}
+
+bool sbt_proc_used_in(const char *text, uint64_t *ns) {
+    const char *second = strchr(text, ' ');
+    const uint64_t cpu_ns = number_at(text);
+    if (second == NULL || !is_digit(second[1]) || cpu_ns == 0) /* all are 0 where the kernel does not count */
+        return false;
+    *ns = cpu_ns + number_at(second + 1);
+    return true;
 }
 
 /* The link leads to PID/task/TID. */
@@ -71,13 +93,10 @@ uint64_t sbt_proc_start(void) {
 
 uint64_t sbt_proc_start_in(const char *text) {
     const char *at = strrchr(text, ')'); /* the name is field 2, and may hold anything */
-    uint64_t value = 0;
     for (int field = 2; at != NULL && field < 22; field++)
         if ((at = strchr(at, ' ')) != NULL)
             at++;
-    for (; at != NULL && *at >= '0' && *at <= '9'; at++)
-        value = value * 10 + (uint64_t)(*at - '0');
-    return value;
+    return at != NULL ? number_at(at) : 0;
 }
 
 static uint64_t hexadecimal(const char *at) {

@@ -30,6 +30,7 @@
 #include "os/fork.h"
 #include "os/futex.h"
 #include "os/initial.h"
+#include "os/memory.h"
 #include "os/objects.h"
 #include "os/program_time.h"
 #include "os/real.h"
@@ -146,6 +147,25 @@ static void pass_on(void) {
     sbt_engine = sbt_engine_glibc;
 }
 
+static bool is_text(size_t id) {
+    const enum sbt_option_kind kind = sbt_option_table[id].kind;
+    return sbt_options.given[id] && (kind == SBT_OPTION_STRING || kind == SBT_OPTION_LOCKS || kind == SBT_OPTION_MAP);
+}
+
+/* They are in the environment, which a program may overwrite (redis, for its title). Without memory they stay there. */
+static void keep_texts(void) {
+    size_t n = 0;
+    for (size_t i = 0; i < SBT_N_OPTIONS; i++)
+        n += is_text(i) ? strlen(sbt_options.value[i].s) + 1 : 0;
+    char *text = n != 0 ? sbt_memory_map(n) : NULL;
+    for (size_t i = 0; i < SBT_N_OPTIONS && text != NULL; i++)
+        if (is_text(i)) {
+            n = strlen(sbt_options.value[i].s) + 1;
+            sbt_options.value[i].s = memcpy(text, sbt_options.value[i].s, n);
+            text += n;
+        }
+}
+
 static void start(void) {
     char error[1024];
     sbt_unwinder_start();
@@ -156,6 +176,7 @@ static void start(void) {
     sbt_clock_start();
     if (!sbt_options_load(&sbt_options, environment(), error, sizeof error))
         give_up(error, "", "");
+    keep_texts();
     sbt_thread_start();
     sbt_priority_start();
     sbt_handlers_start();

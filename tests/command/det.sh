@@ -79,6 +79,11 @@ by_clocks() { # WHAT
 }
 check "deadlines that follow from two readings of clocks: one schedule and one output" by_clocks deadlines
 check "waits in parts, of what a clock says is left: one schedule and one output" by_clocks parts
+for how in "" --serial; do
+    extra=($how)
+    check "also where the machine stands still between two readings ($how)" by_clocks left
+done
+extra=()
 runs 20 -- dozes
 check "sleeps in ppoll and pselect, and calls that only look, are not outside: one schedule in 20 runs" one_inside
 extra=(--serial)

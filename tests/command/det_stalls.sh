@@ -65,6 +65,16 @@ for way in wait release; do
     run "$SUBUTAI" schedule info starved.schedule
     check "a thread that lacks a processor does not stall ($way)" matches "$ended $out" '^0 done .*, 0 stalls'
 done
+for how in "" --serial; do
+    rm -f computes.schedule
+    within 60 "$SUBUTAI" run --engine det $how --log told --schedule computes.schedule -- "$ORDERED" computes
+    ended="$status $out"
+    run "$SUBUTAI" schedule dump computes.schedule
+    check "a thread that computes for long, and sleeps when others look, keeps the turn ($how)" is \
+        "$ended $status $(grep -c -e ' returns from_' -e ' released$' <<<"$out")" "0 done 0 0"
+    within 20 "$SUBUTAI" run --engine det $how --log naps -- "$ORDERED" naps
+    check "one that does nothing but sleep goes on outside ($how)" is "$status $out" "0 done"
+done
 for _ in 1 2 3; do
     within 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken
     echo "$status $out"

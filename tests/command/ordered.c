@@ -348,6 +348,7 @@ static const struct {
     {"looks", loops_of_looks},          /* calls that do not wait, again and again */
     {"looks-within", looks_within},     /* the same, at what threads of the process give */
     {"parts", waits_of_parts},          /* waits of which a clock says how much is left */
+    {"left", waits_of_what_is_left},    /* the same, where the machine stands still between two readings */
     {"dozes", dozes},                   /* sleeps without a file, and such calls now and then */
     {"calls", through_calls},           /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
     {"notified", notified_often},       /* a timer makes threads faster than the turn is passed */
@@ -357,6 +358,8 @@ static const struct {
     {"woken", stalled_after_wait},      /* the thread that writes it was kept waiting by a mutex */
     {"signals", stalled_by_signals},    /* the thread that writes it is interrupted again and again */
     {"lost", stalled_by_lost_wake},     /* a thread is given the turn and not woken */
+    {"computes", stalled_and_naps},     /* a thread computes for long, and sleeps now and then, unseen */
+    {"naps", stalled_by_naps},          /* a thread sleeps unseen until another one writes a variable */
     {"watched", watched},               /* a thread sleeps a second again and again, and another one locks */
     {"late", late},                     /* a thread sleeps while another computes between its operations */
     {"served", served_in_handler},      /* a thread at a barrier is in a handler when the turn comes to it */

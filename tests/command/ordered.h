@@ -51,6 +51,7 @@ int clock_in_steps(void);
 int clock_of_two(void);
 int clock_filtered(void);
 int waits_of_parts(void);
+int waits_of_what_is_left(void);
 /* ordered_timers.c */
 int notified_often(void);
 /* ordered_stalls.c */
@@ -60,6 +61,8 @@ int stalled_at_clock(void);
 int stalled_after_wait(void);
 int stalled_by_signals(void);
 int stalled_by_lost_wake(void);
+int stalled_and_naps(void);
+int stalled_by_naps(void);
 int watched(void);
 int late(void);
 /* ordered_offers.c */

@@ -42,6 +42,12 @@ int stalled_at_clock(void) {
     return loop(true);
 }
 
+static int64_t cpu_now_ns(void) {
+    struct timespec cpu;
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
+    return (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+}
+
 /*
  * A thread computes for 8 ms, with the turn and with next to no processor: another process computes on the only CPU,
  * with a weight of 68 times its own. Threads have each a nice value.
@@ -49,7 +55,6 @@ int stalled_at_clock(void) {
 int starved(void) {
     cpu_set_t set;
     pthread_t thread;
-    struct timespec cpu = {0}, begin;
     CPU_ZERO(&set);
     CPU_SET(sched_getcpu(), &set);
     sched_setaffinity(0, sizeof set, &set);
@@ -58,9 +63,8 @@ int starved(void) {
         ;
     pthread_create(&thread, NULL, setter, NULL);
     setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
-    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &begin);
-    while ((cpu.tv_sec - begin.tv_sec) * 1000000000 + cpu.tv_nsec - begin.tv_nsec < 8000000)
-        syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &cpu);
+    for (int64_t begin = cpu_now_ns(); cpu_now_ns() - begin < 8000000;)
+        ;
     kill(busy, SIGKILL);
     waitpid(busy, NULL, 0);
     pthread_join(thread, NULL);
@@ -125,6 +129,48 @@ int stalled_by_signals(void) {
 /* The C library's own: the library does not see that there is a filter, and may make its fences. */
 static long (*raw_syscall)(long number, ...);
 
+static void get_raw_syscall(void) {
+    *(void **)&raw_syscall = dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall");
+}
+
+/* By a call that the library does not see. */
+static void nap_unseen(long ns) {
+    raw_syscall(SYS_nanosleep, &(struct timespec){0, ns}, NULL);
+}
+
+/*
+ * A thread has the turn for 3 s of CPU time, and sleeps for a quarter of the time: many looks of those that wait find
+ * it asleep.
+ */
+int stalled_and_naps(void) {
+    pthread_t threads[8];
+    get_raw_syscall();
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, setter, NULL);
+    for (int i = 0; i < 50; i++) {
+        for (int64_t begin = cpu_now_ns(); cpu_now_ns() - begin < 60000000;)
+            ;
+        nap_unseen(20000000);
+    }
+    locked_add(2);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    puts("done");
+    return 0;
+}
+
+/* A thread sleeps for a moment again and again, until another one has written a variable. */
+int stalled_by_naps(void) {
+    pthread_t thread;
+    get_raw_syscall();
+    pthread_create(&thread, NULL, setter, NULL);
+    while (atomic_load(&flag) == 0)
+        nap_unseen(1000000);
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
 static bool lose_wakes(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -155,8 +201,7 @@ static void *yielder(void *unused) {
 int stalled_by_lost_wake(void) {
     pthread_t waits, loses;
     bool has_filter;
-    void *libc = dlopen("libc.so.6", RTLD_LAZY);
-    *(void **)&raw_syscall = dlsym(libc, "syscall");
+    get_raw_syscall();
     pthread_create(&waits, NULL, yielder, NULL);
     pthread_create(&loses, NULL, sleepy_waker, &has_filter);
     pthread_join(loses, NULL);

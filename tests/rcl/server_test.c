@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the interface does not show: threads that wait for long sleep; a servicing thread that is one too many parks,
- * also if it was taken for blocked; and slots of threads that nothing gives back. Threads that do not sleep, and a
- * thread that is lost, are ended by the test's time limit.
+ * What the interface does not show: threads that wait for long sleep, at once where others compute; a servicing thread
+ * that is one too many parks, also if it was taken for blocked; and slots of threads that nothing gives back. Threads
+ * that do not sleep, and a thread that is lost, are ended by the test's time limit.
  */
 #include <limits.h>
 #include <sched.h>
@@ -20,6 +20,19 @@
 
 static struct rcl_server *server;
 static struct rcl_lock lock[2];
+
+/* ---- yields ---- */
+static bool others_compute; /* written while no other thread runs sections or waits for them */
+static __thread int n_yields;
+
+int __real_sched_yield(void);
+int __wrap_sched_yield(void);
+int __wrap_sched_yield(void) {
+    n_yields++;
+    if (__atomic_load_n(&others_compute, __ATOMIC_RELAXED))
+        usleep(1000);
+    return __real_sched_yield();
+}
 
 /* ---- waits ---- */
 static int channel[2];
@@ -69,6 +82,43 @@ static void check_sleeps(void) {
     CHECK_INT(write(channel[1], "", 1), 1);
     thread_join(reader);
     thread_join(nested);
+}
+
+static void note_yields(void *n) {
+    *(int *)n = n_yields;
+}
+
+static void await_idle(void) {
+    while (__atomic_load_n(&server->asleep, __ATOMIC_SEQ_CST) == 0)
+        usleep(1000);
+}
+
+static void *count_yields(void *n) {
+    OK(rcl_execute(&lock[0], read_byte, NULL));
+    *(int *)n = n_yields;
+    return NULL;
+}
+
+/* Each yield lasts for a millisecond. There is one servicing thread: nothing has blocked so far. */
+static void check_yields(void) {
+    int before, after, of_client;
+    OK_ERRNO(pipe(channel));
+    await_idle();
+    __atomic_store_n(&others_compute, true, __ATOMIC_RELAXED);
+    OK(rcl_execute(&lock[1], note_yields, &before));
+    for (int i = 0; i < 10; i++) {
+        await_idle();
+        OK(rcl_execute(&lock[1], note_yields, &after));
+    }
+    tap_point(after - before <= 5,
+              "where others compute a server with nothing to do sleeps, and yields no more (%d in 10 waits)",
+              after - before);
+    pthread_t reader = thread_start(count_yields, &of_client);
+    usleep(300000); /* without that it would not yield so often */
+    CHECK_INT(write(channel[1], "", 1), 1);
+    thread_join(reader);
+    tap_point(of_client <= 2, "and a client of a section that lasts, too (%d)", of_client);
+    __atomic_store_n(&others_compute, false, __ATOMIC_RELAXED);
 }
 
 /* ---- the pool ---- */
@@ -168,6 +218,7 @@ int main(void) {
     OK(rcl_server_create(&server, -1));
     for (int i = 0; i < 2; i++)
         OK(rcl_lock_init(&lock[i], server));
+    check_yields();
     check_sleeps();
     check_surplus();
     if (!UNDER_TSAN) /* it has forgotten the thread by then */

@@ -35,6 +35,8 @@ check "another mutex: right" is "$status" 0
 check "another mutex: is not delegated" matches "$err" "delegated: 'second': 0 sections"
 run "$SUBUTAI" run --verbose 2 --wait switch --delegate hot -- "$subject" overwritten
 check "the program overwrites its environment: the name is said as it was" delegated hot
+run "$SUBUTAI" run --verbose 2 --wait switch --delegate hot --log overwritten.log -- "$subject" overwritten
+check "and in the file of --log" matches "$err$(cat overwritten.log)" "^subutai: .*delegated: 'hot': [0-9]"
 # Of one that is made at run time, the place of its init: of the function's only call.
 # In the file it is the call's last byte; the linkers give code the same offset there as in memory.
 mapfile -t sites < <(objdump -d --no-show-raw-insn "$subject" |

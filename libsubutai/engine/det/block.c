@@ -73,7 +73,7 @@ void det_take_cancelable(enum det_op op) {
 static uint64_t due_of(const struct det_wait *wait) {
     return wait->turns != 0         ? det_round->turn.now + wait->turns * TURN_NS
            : wait->deadline == NULL ? TURN_NEVER
-           : wait->ns != 0          ? det_round->turn.now + wait->ns
+           : wait->ns != 0          ? det_logical_in(wait->ns)
                                     : det_logical(wait->deadline);
 }
 

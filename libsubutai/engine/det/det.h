@@ -344,7 +344,9 @@ void det_clock_read(clockid_t clock, struct timespec *now);
  */
 void det_clock_is_due(const struct det_wait *wait, uint64_t before_ns);
 bool det_looks(void);
+/* In logical time: a deadline of the calling thread's, and one that is so far away. */
 uint64_t det_logical(const struct sbt_deadline *deadline);
+uint64_t det_logical_in(uint64_t ns);
 void det_sleep_off(const struct sbt_deadline *deadline);
 
 int det_mutex_destroy(pthread_mutex_t *m);

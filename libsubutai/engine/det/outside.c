@@ -20,6 +20,10 @@
  * rest while it has the turn. If its deadline was made from a time that was kept, the wait is shorter by that time's
  * age, as if the thread had lost its core behind the reading.
  *
+ * Two readings in a row may show two times all the same: what the machine takes from the thread in between may count as
+ * its CPU time. So a deadline that is a whole number of milliseconds behind the first time, and not behind the last, is
+ * taken to be made from the first.
+ *
  * A library may wait in parts, each for what the clock says is left (Boost's timed waits), and a wait ends later than
  * its deadline, by another time in each run. So a thread that reads a clock as soon as its time is over is shown the
  * deadline, as if it had been woken at once.
@@ -34,6 +38,7 @@
 #include "os/futex.h"
 
 #define NS_IN_SECOND 1000000000
+#define NS_IN_MS 1000000
 #define DET_READINGS 1000 /* of clocks */
 #define DET_LOOKS 100     /* for what the outside does: each is a system call */
 /* For so long readings show the same time: of CPU time, and of the kernel's time. */
@@ -112,8 +117,23 @@ static bool is_same(const struct det_reading *r, clockid_t clock, int64_t now_ns
            (clock == CLOCK_REALTIME || r->at_ns >= __atomic_load_n(&shown_ns, __ATOMIC_RELAXED));
 }
 
+/* A time that the clock has shown, or would have, since the thread's last operation; it shows another one now. */
+static void keep_earlier(unsigned clock, int64_t at_ns) {
+    struct det_earlier *e = &det_self.earlier[clock];
+    const uint64_t moment = det_self.last_ns + 1;
+    const uint32_t n = e->ns == moment ? e->n : 0; /* a handler may interrupt this */
+    e->ns = moment;
+    if (n >= DET_EARLIER)
+        return;
+    e->at_ns[n] = at_ns;
+    e->n = n + 1;
+}
+
 /* A handler that interrupts this finds no reading, or the old or new one. */
-static void keep(struct det_reading *r, int64_t at_ns, const struct det_effort *effort) {
+static void keep(unsigned clock, int64_t at_ns, const struct det_effort *effort) {
+    struct det_reading *r = &det_self.reading[clock];
+    if (r->ns == det_self.last_ns + 1)
+        keep_earlier(clock, r->at_ns);
     r->ns = 0;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     r->at_ns = at_ns;
@@ -151,6 +171,8 @@ static int64_t due_or_now(clockid_t clock, int64_t now_ns, const struct det_effo
     bool shows = at_ns <= now_ns && now_ns - at_ns < DET_SAME_KERNEL_NS &&
                  effort->cpu_ns - det_self.due.cpu_ns < DET_SAME_NS &&
                  (clock == CLOCK_REALTIME || at_ns >= __atomic_load_n(&shown_ns, __ATOMIC_RELAXED));
+    if (!shows)
+        keep_earlier(which(clock), at_ns);
     return shows ? at_ns : now_ns;
 }
 
@@ -166,11 +188,33 @@ void det_clock_read(clockid_t clock, struct timespec *now) {
         at_ns = r->at_ns;
     } else {
         at_ns = due_or_now(clock, at_ns, &effort);
-        keep(r, at_ns, &effort);
+        keep(which(clock), at_ns, &effort);
     }
     if (clock == CLOCK_MONOTONIC)
         note_shown(at_ns);
     *now = (struct timespec){at_ns / NS_IN_SECOND, at_ns % NS_IN_SECOND};
+}
+
+/*
+ * Of a wait for so long, by the last readings at that logical time, plus 1: how much later these are than the one that
+ * the wait was made from.
+ */
+static int64_t stood_still_ns(int64_t wait_ns, uint64_t moment) {
+    if (wait_ns % NS_IN_MS == 0)
+        return 0;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct det_earlier *e = &det_self.earlier[i];
+        for (uint32_t n = 0; det_self.reading[i].ns == moment && e->ns == moment && n < e->n; n++) {
+            int64_t later_ns = det_self.reading[i].at_ns - e->at_ns[n];
+            if (later_ns > 0 && later_ns < DET_SAME_KERNEL_NS && (wait_ns + later_ns) % NS_IN_MS == 0)
+                return later_ns;
+        }
+    }
+    return 0;
+}
+
+uint64_t det_logical_in(uint64_t ns) {
+    return det_round->turn.now + ns + (uint64_t)stood_still_ns((int64_t)ns, det_self.last_ns + 1);
 }
 
 uint64_t det_logical(const struct sbt_deadline *deadline) {
@@ -185,6 +229,8 @@ uint64_t det_logical(const struct sbt_deadline *deadline) {
     if (seconds > SECONDS_NEVER)
         return TURN_NEVER;
     int64_t ns = seconds < -SECONDS_NEVER ? -1 : seconds * NS_IN_SECOND + deadline->at.tv_nsec - at.tv_nsec;
+    if (r->ns != 0)
+        ns += stood_still_ns(ns, r->ns);
     return ns < 0 || from + (uint64_t)ns < now ? now : from + (uint64_t)ns;
 }
 

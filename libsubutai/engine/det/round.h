@@ -55,6 +55,11 @@ struct det_look {
     uint64_t logical, since_ns; /* 0: no look */
     uint32_t on;                /* the kernel thread on which the holder ran then; 0: not known */
     uint64_t cpu_ns;            /* and its CPU time */
+    struct det_nap {            /* since when each look has found it asleep in the kernel */
+        uint32_t on;            /* that kernel thread; 0: the last look has not */
+        uint64_t since_ns;
+        uint64_t used_ns; /* CPU time and waits for a processor by then */
+    } nap;
 };
 
 /* Of a blocked thread: it goes on without the turn when it is woken (release.c). */
@@ -142,6 +147,9 @@ struct det_aside {
     bool is_guest, is_absent;
 };
 
+/* So many times that a clock has shown at one logical time, the first ones, are kept. */
+#define DET_EARLIER 3
+
 struct det_self {
     uint32_t number;     /* DET_NO_NUMBER: of no thread of the round, or its thread is blocked or outside */
     uint32_t waiting;    /* plus 1: the number of the thread that is blocked or outside; 0: it is not */
@@ -181,6 +189,11 @@ struct det_self {
             int64_t cpu_ns, n_sleeps; /* of the kernel thread then: CPU time, waits in the kernel */
         } effort;
     } reading[2]; /* CLOCK_REALTIME, CLOCK_MONOTONIC */
+    struct det_earlier {
+        uint64_t ns; /* logical time, plus 1, at which the clock has shown these times, and then other ones */
+        uint32_t n;
+        int64_t at_ns[DET_EARLIER];
+    } earlier[2];
     struct det_due {
         uint64_t ns;      /* logical time when its wait ended by its deadline, plus 1; 0: none has */
         int64_t cpu_ns;   /* its CPU time then */

@@ -6,6 +6,8 @@
  * the turn, so the thread goes on outside.
  *
  * A thread that could run, but has hardly had a processor since it got the turn, is no stall: the machine is busy.
+ * Nor does a thread wait in such a call that computes, or waits for a processor, and sleeps at the moment of a look:
+ * each look has found it asleep for as long as a stall takes, and it has slept for half of that time.
  *
  * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
  * have been lost. No kernel or processor loses one, but an emulator has.
@@ -86,13 +88,6 @@ static uint32_t runs_on(uint32_t holder) {
     return tid != 0 ? sbt_switch_runs_on(tid) : 0;
 }
 
-/* It is in no wait of ours. */
-static bool sleeps_in_kernel(uint32_t holder) {
-    uint32_t on = runs_on(holder);
-    return on != 0 && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) == 0 &&
-           sbt_proc_state(on) == 'S' && runs_on(holder) == on;
-}
-
 /* CPU time of that kernel thread so far; the clock's number is the kernel's. */
 static uint64_t cpu_ns_of(uint32_t tid) {
     const long by_scheduler = 2, of_thread = 4, clock = (long)~(int)tid * 8 | of_thread | by_scheduler;
@@ -100,6 +95,18 @@ static uint64_t cpu_ns_of(uint32_t tid) {
     return sbt_syscall3(SYS_clock_gettime, clock, (long)&t, 0) == 0
                ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
                : 0;
+}
+
+/* It is asleep in the kernel, and in no wait of ours. */
+static bool naps(uint32_t holder, struct det_nap *nap) {
+    const uint32_t on = runs_on(holder);
+    if (on == 0 || __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0 ||
+        sbt_proc_state(on) != 'S')
+        return false;
+    *nap = (struct det_nap){.on = on, .since_ns = sbt_now_ns()};
+    if (!sbt_proc_used(on, &nap->used_ns))
+        nap->used_ns = cpu_ns_of(on);
+    return runs_on(holder) == on;
 }
 
 static uint64_t patience_ns(uint32_t holder) {
@@ -162,10 +169,34 @@ static bool is_late(struct det_round *r, struct det_look *since) {
     uint64_t logical = __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* the holder's, without the lock */
     if (r->look.holder != r->turn.holder || r->look.logical != logical || r->look.since_ns == 0) {
         uint32_t on = runs_on(r->turn.holder);
-        r->look = (struct det_look){r->turn.holder, logical, now, on, on != 0 ? cpu_ns_of(on) : 0};
+        r->look = (struct det_look){.holder = r->turn.holder,
+                                    .logical = logical,
+                                    .since_ns = now,
+                                    .on = on,
+                                    .cpu_ns = on != 0 ? cpu_ns_of(on) : 0};
     }
     *since = r->look;
     return now - since->since_ns >= patience_ns(since->holder);
+}
+
+/*
+ * The look that began as `since` has found the holder so (nap->on 0: not asleep). Has it been asleep at each look for
+ * long enough, and for half of the time?
+ */
+static bool has_napped(const struct det_look *since, const struct det_nap *nap) {
+    struct det_round *r = det_round;
+    struct det_nap *first = &r->look.nap;
+    bool has = false;
+    sbt_lock_take(&r->lock);
+    if (r->look.holder == since->holder && r->look.logical == since->logical && r->look.since_ns == since->since_ns) {
+        const uint64_t ns = nap->since_ns - first->since_ns;
+        if (nap->on == 0 || nap->on != first->on || nap->used_ns - first->used_ns > ns / 2)
+            *first = *nap;
+        else
+            has = ns >= patience_ns(since->holder);
+    }
+    sbt_lock_drop(&r->lock);
+    return has;
 }
 
 static uint64_t stall_ns(uint32_t holder) {
@@ -192,13 +223,15 @@ bool det_look_for_stall(void) {
     bool releases = sbt_options.value[SBT_OPT_STALL].u == SBT_STALL_RELEASE;
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
-    struct det_look since = {0};
+    struct det_look since = {.holder = TURN_NO_THREAD};
     bool stalls = is_late(r, &since);
     sbt_lock_drop(&r->lock);
     uint32_t holder = since.holder;
-    bool sleeps = stalls && sleeps_in_kernel(holder);
-    if (stalls && !sleeps)
-        stalls = sbt_now_ns() - since.since_ns >= stall_ns(holder) && !lacks_processor(&since);
+    struct det_nap nap = {0};
+    bool sleeps = holder != TURN_NO_THREAD && naps(holder, &nap);
+    bool waits = has_napped(&since, &nap);
+    if (stalls)
+        stalls = sleeps ? waits : sbt_now_ns() - since.since_ns >= stall_ns(holder) && !lacks_processor(&since);
     if (stalls && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
         det_wake_again(holder);
     bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps);

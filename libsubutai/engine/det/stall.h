@@ -34,7 +34,7 @@ void det_call_looker(uint32_t holder);
 /* How long a waiting thread sleeps until it looks. */
 uint64_t det_look_every_ns(void);
 /*
- * If the same thread has had the turn for that long: let it go on outside, if it sleeps in the kernel; else say so
+ * If the same thread has had the turn for that long: let it go on outside, if it waits in the kernel; else say so
  * once, and with --stall release let it go on outside too. A thread that sleeps off what logical time is ahead is in an
  * operation: that is no stall. True: the holder stalls.
  */
