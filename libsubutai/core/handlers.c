@@ -122,7 +122,11 @@ static void call(handler_function *function, siginfo_t *info, void *context) {
     if (SBT_UNLIKELY(sbt_handlers_entered != NULL))
         sbt_handlers_entered();
     __atomic_store_n(&sbt_self.handlers_running, n_running + 1, __ATOMIC_RELAXED); /* other threads compare it */
+    if (info->si_signo == CANCELLATION)
+        sbt_self.in_cancellation = true;
     function(info->si_signo, info, context);
+    if (info->si_signo == CANCELLATION) /* it has not acted */
+        sbt_self.in_cancellation = false;
     __atomic_store_n(&sbt_self.handlers_running, n_running, __ATOMIC_RELAXED);
     sbt_self.waiter = waiter;
     if (SBT_UNLIKELY(sbt_handlers_returned != NULL))

@@ -40,6 +40,7 @@ struct sbt_thread {
     uint32_t told_round;        /* in which round of telling the caller was counted last (switch/state.h) */
     uint32_t handlers_running;  /* that have begun and not returned; one that has left by a jump counts on; atomic */
 
+    bool in_cancellation; /* the C library's handler of a cancellation runs, or the thread ends by it */
     bool of_site;         /* created by a library with sites (core/sites.h) */
     bool has_yielded;     /* it has called sched_yield since its last wait on a futex */
     uint8_t spare_yields; /* that may be left out before its next one (wait/yield_gate.h) */

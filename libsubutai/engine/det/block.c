@@ -7,6 +7,10 @@
 #include "engine/det/type.h"
 #include "switch/switch.h"
 
+/*
+ * The type of cancellation is deferred, or none has been asked for: from glibc 2.41 on a cancellation acts in the
+ * second call otherwise.
+ */
 static bool is_enabled(void) {
     int state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -14,10 +18,17 @@ static bool is_enabled(void) {
     return state == PTHREAD_CANCEL_ENABLE;
 }
 
-/* A cancellation that came before the wait. */
+/* A cancellation that came before the wait; it may be disabled. */
+static bool is_asked_for(void) {
+    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting;
+}
+
+/*
+ * One that acts. The type is deferred. From glibc 2.41 on the handler that acts upon one disables cancellation before
+ * it unwinds.
+ */
 static bool is_cancelled(void) {
-    return SBT_UNLIKELY(det_round->thread[det_root(det_self.number)].is_cancelled) && !det_self.is_exiting &&
-           is_enabled();
+    return is_asked_for() && (sbt_self.in_cancellation || is_enabled());
 }
 
 /*
@@ -46,7 +57,7 @@ SBT_NOINLINE void det_be_asynchronous_again(void) {
 
 SBT_NOINLINE void det_look_at_cancellation(void) {
     int type;
-    if (!is_cancelled())
+    if (!is_asked_for())
         return;
     pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
     if (type == PTHREAD_CANCEL_ASYNCHRONOUS)
@@ -60,11 +71,18 @@ void det_cancel_has_acted(void) {
 /* If pthread_testcancel returns, the thread ends already. */
 void det_take_cancelable(enum det_op op) {
     for (;;) {
+        int type;
         pthread_testcancel();
         det_take(op);
-        if (!is_cancelled())
+        if (!is_asked_for())
             return;
-        det_pass();
+        pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+        bool acts = is_cancelled();
+        if (acts)
+            det_pass();
+        pthread_setcanceltype(type, NULL);
+        if (!acts)
+            return;
         pthread_testcancel();
         det_self.is_exiting = true;
     }
