@@ -240,7 +240,7 @@ check "nothing beside it" matches "$out" $'checked when it is loaded\nimported'
 $CC -shared -fPIC -o loads/harmless.so inner.c
 subutai doctor ./loads/loads
 check "a harmless library beside it" matches "$out" 'if it loads the library beside it, switching goes on'
-$CC -shared -fPIC -Wno-deprecated-declarations -o loads/plugins/librefused.so.1 refused.c
+$CC -D_GNU_SOURCE -shared -fPIC -Wno-deprecated-declarations -o loads/plugins/librefused.so.1 refused.c
 $CC -shared -fPIC -o loads/needs.so needs.c -Wl,-rpath,"$scratch/loads/plugins" loads/plugins/librefused.so.1
 echo text >loads/text.so
 subutai doctor ./loads/loads
