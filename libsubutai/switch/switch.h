@@ -253,8 +253,8 @@ void sbt_switch_mask_changed(void);
 void sbt_receive_begin(void);
 
 /*
- * The program is about to install a signal handler: the main thread stays on its home thread from now on, where the
- * kernel finds it first. It is there when this returns, or comes soon.
+ * The program is about to install a signal handler, or may do so unseen: as sbt_receive_begin, and the main thread
+ * stays on its home thread from now on, where the kernel finds it first. It is there when this returns, or comes soon.
  */
 void sbt_switch_handles_signals(void);
 

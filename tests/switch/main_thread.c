@@ -7,6 +7,7 @@
  */
 #include "scene.h"
 
+#include <dlfcn.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -29,6 +30,32 @@ static void handle(void) {
     SYS(sigaction(SIGUSR1, &action, NULL));
 }
 
+/* By number. How a handler returns is taken from what the C library has said to the kernel of an ignored signal. */
+static void handle_by_number(void) {
+    struct {
+        void (*handler)(int);
+        unsigned long more[8];
+    } action;
+    enum { MASK_BYTES = 8 };
+    CHECK(signal(SIGUSR2, SIG_IGN) == SIG_DFL);
+    SYS(syscall(SYS_rt_sigaction, SIGUSR2, NULL, &action, (size_t)MASK_BYTES));
+    action.handler = count_it;
+    action.more[0] &= ~(unsigned long)SA_RESTART;
+    SYS(syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, (size_t)MASK_BYTES));
+}
+
+/* By code that is bound to the C library's own functions. */
+static void handle_in_plugin(void) {
+    int (*handle_by)(void (*handler)(int));
+    void *plugin = dlopen(getenv("PLUGIN_HANDLES"), RTLD_NOW | RTLD_DEEPBIND);
+    CHECK(plugin != NULL);
+    *(void **)(void *)&handle_by = dlsym(plugin, "plugin_handle");
+    CHECK(handle_by != NULL);
+    SYS(handle_by(count_it));
+}
+
+static void (*install)(void) = handle;
+
 static void *meet_others(void *number) {
     for (int i = 0; i < ROUNDS; i++)
         meet();
@@ -39,7 +66,7 @@ static void *meet_others(void *number) {
 static void *meet_and_signal(void *number) {
     meet_others(number);
     sleep_ms(BLOCK_MS);
-    handle();
+    install();
     sleep_ms(BLOCK_MS);
     SYS(kill(getpid(), SIGUSR1));
     while (n_handled == 0)
@@ -84,6 +111,16 @@ static void waits(void) {
     CHECK_ERRNO(sem_wait(&sem), EINTR);
     check_handled_at_home();
     all_end();
+}
+
+static void waits_by_number(void) {
+    install = handle_by_number;
+    waits();
+}
+
+static void waits_plugin(void) {
+    install = handle_in_plugin;
+    waits();
 }
 
 /* ---- while main computes ---- */
@@ -216,6 +253,8 @@ static void back_by_syscall(void) {
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"handler-while-main-waits", waits},
+        {"handler-by-number-while-main-waits", waits_by_number},
+        {"handler-of-plugin-while-main-waits", waits_plugin},
         {"handler-while-main-computes", computes},
         {"handler-of-main-itself", itself},
         {"handler-before-threads", before},
