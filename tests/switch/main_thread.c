@@ -8,8 +8,10 @@
 #include "scene.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 
 #define ROUNDS 100
@@ -121,6 +123,38 @@ static void waits_by_number(void) {
 static void waits_plugin(void) {
     install = handle_in_plugin;
     waits();
+}
+
+/* ---- while main sleeps in a call that is never restarted: it is fetched by no signal ---- */
+static void *meet_and_handle(void *number) {
+    meet_others(number);
+    sleep_ms(BLOCK_MS);
+    handle();
+    return number;
+}
+
+static void nanosleeps(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(nanosleep(&(struct timespec){.tv_nsec = 4 * BLOCK_MS * 1000000}, NULL));
+    all_end();
+}
+
+static void polls(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(poll(NULL, 0, 4 * BLOCK_MS));
+    all_end();
+}
+
+static void selects(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = 4 * BLOCK_MS * 1000}));
+    all_end();
+}
+
+static void ppolls(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(ppoll(NULL, 0, &(struct timespec){.tv_nsec = 4 * BLOCK_MS * 1000000}, NULL));
+    all_end();
 }
 
 /* ---- while main computes ---- */
@@ -255,6 +289,10 @@ int main(int argc, char **argv) {
         {"handler-while-main-waits", waits},
         {"handler-by-number-while-main-waits", waits_by_number},
         {"handler-of-plugin-while-main-waits", waits_plugin},
+        {"handler-while-main-nanosleeps", nanosleeps},
+        {"handler-while-main-polls", polls},
+        {"handler-while-main-selects", selects},
+        {"handler-while-main-ppolls", ppolls},
         {"handler-while-main-computes", computes},
         {"handler-of-main-itself", itself},
         {"handler-before-threads", before},
