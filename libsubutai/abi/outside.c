@@ -34,6 +34,7 @@
 #include "abi/outside.h"
 #include "core/log.h"
 #include "os/real_outside.h"
+#include "switch/switch.h"
 
 static struct sbt_real_outside real;  /* NULL: not looked up yet */
 static struct sbt_real_outside plain; /* the same, once it is known that the engine keeps no order; NULL: not known */
@@ -104,9 +105,10 @@ void abi_outside_restrict(bool restricts, long number, const long *argument) {
 
 /* The exported function. Relaxed, with is_plain's store: a pointer that is seen is valid, as the C library's code is.
  */
-#define OUTSIDE(result, name, parameters, arguments)                                                                   \
+#define OUTSIDE_FROM(place, result, name, parameters, arguments)                                                       \
     static inline __attribute__((always_inline)) result do_##name parameters {                                         \
         SEEN;                                                                                                          \
+        place;                                                                                                         \
         __typeof__(plain.name) call = __atomic_load_n(&plain.name, __ATOMIC_RELAXED);                                  \
         return SBT_LIKELY(call != NULL) ? call arguments : slow_##name arguments;                                      \
     }                                                                                                                  \
@@ -114,11 +116,21 @@ void abi_outside_restrict(bool restricts, long number, const long *argument) {
         return do_##name arguments;                                                                                    \
     }
 
+#define ANYWHERE (void)0
+#define AT_HOME_IF(sleeps) (SBT_UNLIKELY(sbt_switch_wanted) && (sleeps) ? sbt_pin_before_sleep() : (void)0)
+#define OUTSIDE(result, name, parameters, arguments) OUTSIDE_FROM(ANYWHERE, result, name, parameters, arguments)
+
+/* The same, where the kernel never restarts the call after a signal. */
+#define OUTSIDE_SLEEP(sleeps, result, name, parameters, arguments)                                                     \
+    OUTSIDE_FROM(AT_HOME_IF(sleeps), result, name, parameters, arguments)
+
 /* The same, where the caller only leaves the order if the call may wait. */
-#define OUTSIDE_IF(waits, result, name, parameters, arguments)                                                         \
+#define SLOW_IF(waits, result, name, parameters, arguments)                                                            \
     static SBT_NOINLINE result slow_##name parameters {                                                                \
         return is_plain(AT(name)) || !(waits) ? real.name arguments : WAITS(name arguments);                           \
-    }                                                                                                                  \
+    }
+#define OUTSIDE_IF(waits, result, name, parameters, arguments)                                                         \
+    SLOW_IF(waits, result, name, parameters, arguments)                                                                \
     OUTSIDE(result, name, parameters, arguments)
 
 #define NS_IN_SECOND 1000000000
@@ -188,7 +200,7 @@ static SBT_NOINLINE int slow_nanosleep(const struct timespec *time, struct times
     return is_plain(AT(nanosleep)) || !is_valid(time) ? real.nanosleep(time, left) : result(sleep_for(time, left));
 }
 
-OUTSIDE(int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
+OUTSIDE_SLEEP(true, int, nanosleep, (const struct timespec *time, struct timespec *left), (time, left))
 
 static SBT_NOINLINE int slow_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                                              struct timespec *left) {
@@ -202,8 +214,9 @@ static SBT_NOINLINE int slow_clock_nanosleep(clockid_t clock, int flags, const s
     return sbt_engine.order->sleep(0, &(struct sbt_deadline){clock, *time});
 }
 
-OUTSIDE(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
-        (clock, flags, time, left))
+OUTSIDE_SLEEP(true, int, clock_nanosleep,
+              (clockid_t clock, int flags, const struct timespec *time, struct timespec *left),
+              (clock, flags, time, left))
 
 static SBT_NOINLINE int slow_usleep(useconds_t us) {
     if (is_plain(AT(usleep)))
@@ -211,7 +224,7 @@ static SBT_NOINLINE int slow_usleep(useconds_t us) {
     return result(sleep_for(&(struct timespec){(time_t)(us / 1000000), (long)(us % 1000000) * 1000}, NULL));
 }
 
-OUTSIDE(int, usleep, (useconds_t us), (us))
+OUTSIDE_SLEEP(true, int, usleep, (useconds_t us), (us))
 
 static SBT_NOINLINE unsigned slow_sleep(unsigned seconds) {
     struct timespec left;
@@ -222,7 +235,7 @@ static SBT_NOINLINE unsigned slow_sleep(unsigned seconds) {
     return (unsigned)left.tv_sec + (left.tv_nsec >= NS_IN_SECOND / 2);
 }
 
-OUTSIDE(unsigned, sleep, (unsigned seconds), (seconds))
+OUTSIDE_SLEEP(true, unsigned, sleep, (unsigned seconds), (seconds))
 
 /* C11: 0, -1 if a handler has run, another negative value otherwise. */
 static SBT_NOINLINE int slow_thrd_sleep(const struct timespec *time, struct timespec *left) {
@@ -231,9 +244,10 @@ static SBT_NOINLINE int slow_thrd_sleep(const struct timespec *time, struct time
     return sleep_for(time, left) == 0 ? 0 : -1;
 }
 
-OUTSIDE(int, thrd_sleep, (const struct timespec *time, struct timespec *left), (time, left))
+OUTSIDE_SLEEP(true, int, thrd_sleep, (const struct timespec *time, struct timespec *left), (time, left))
 
-OUTSIDE_IF(true, int, pause, (void), ())
+SLOW_IF(true, int, pause, (void), ())
+OUTSIDE_SLEEP(true, int, pause, (void), ())
 
 /* ---- waiting for files ---- */
 
@@ -245,7 +259,7 @@ static SBT_NOINLINE int slow_poll(struct pollfd *fds, nfds_t n, int ms) {
     return WAITS(poll(fds, n, ms));
 }
 
-OUTSIDE(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms))
+OUTSIDE_SLEEP(ms != 0, int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms))
 
 static SBT_NOINLINE int slow_select(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
                                     struct timeval *restrict timeout) {
@@ -256,12 +270,14 @@ static SBT_NOINLINE int slow_select(int n, fd_set *restrict in, fd_set *restrict
     return WAITS(select(n, in, out, except, timeout));
 }
 
-OUTSIDE(int, select,
-        (int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except, struct timeval *restrict timeout),
-        (n, in, out, except, timeout))
+OUTSIDE_SLEEP(timeout == NULL || timeout->tv_sec != 0 || timeout->tv_usec != 0, int, select,
+              (int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
+               struct timeval *restrict timeout),
+              (n, in, out, except, timeout))
 
-OUTSIDE_IF(ms != 0 || loops(), int, epoll_wait, (int epoll, struct epoll_event *events, int n, int ms),
-           (epoll, events, n, ms))
+SLOW_IF(ms != 0 || loops(), int, epoll_wait, (int epoll, struct epoll_event *events, int n, int ms),
+        (epoll, events, n, ms))
+OUTSIDE_SLEEP(ms != 0, int, epoll_wait, (int epoll, struct epoll_event *events, int n, int ms), (epoll, events, n, ms))
 
 /* ---- files ---- */
 

@@ -164,6 +164,7 @@ static void note(struct sbt_eligibility *e) {
 }
 
 void sbt_switch_handles_signals(void) {
+    sbt_receive_begin();
     if (known.pins_main) /* and is, or is about to be */
         return;
     known.pins_main = true;

@@ -107,6 +107,16 @@ void sbt_pin_release(void) {
     sbt_self.pin_held--;
 }
 
+void sbt_pin_before_sleep(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (SBT_LIKELY(f == NULL) || f->carrier == NULL ||
+        __atomic_load_n(&f->tid, __ATOMIC_RELAXED) != SBT_SWITCH->main_tid)
+        return;
+    f->mask_unsure = 1; /* as in sbt_pin_hold */
+    if (!sbt_switch_is_fixed())
+        go_home(f);
+}
+
 /* The caller may be a handler with a mask of its own: that mask goes home with the fiber. */
 static void pin_self(enum sbt_pin pin) {
     struct sbt_fiber *f = sbt_self.fiber;

@@ -218,6 +218,12 @@ enum sbt_pin sbt_pin_inherited(void);
 void sbt_pin_hold(void);
 void sbt_pin_release(void);
 
+/*
+ * The caller is about to sleep in the kernel, in a call that is never restarted. The main thread does so at home: it is
+ * fetched by a signal when another thread installs the first handler, and without Subutai that would interrupt nothing.
+ */
+void sbt_pin_before_sleep(void);
+
 /* ---- signals ---- */
 
 /* Why a thread is recalled. It decides about a wait, and a system call that blocks. */
@@ -253,8 +259,8 @@ void sbt_switch_mask_changed(void);
 void sbt_receive_begin(void);
 
 /*
- * The program is about to install a signal handler: the main thread stays on its home thread from now on, where the
- * kernel finds it first. It is there when this returns, or comes soon.
+ * The program is about to install a signal handler, or may do so unseen: as sbt_receive_begin, and the main thread
+ * stays on its home thread from now on, where the kernel finds it first. It is there when this returns, or comes soon.
  */
 void sbt_switch_handles_signals(void);
 

@@ -7,8 +7,11 @@
  */
 #include "scene.h"
 
+#include <dlfcn.h>
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 
 #define ROUNDS 100
@@ -29,6 +32,32 @@ static void handle(void) {
     SYS(sigaction(SIGUSR1, &action, NULL));
 }
 
+/* By number. How a handler returns is taken from what the C library has said to the kernel of an ignored signal. */
+static void handle_by_number(void) {
+    struct {
+        void (*handler)(int);
+        unsigned long more[8];
+    } action;
+    enum { MASK_BYTES = 8 };
+    CHECK(signal(SIGUSR2, SIG_IGN) == SIG_DFL);
+    SYS(syscall(SYS_rt_sigaction, SIGUSR2, NULL, &action, (size_t)MASK_BYTES));
+    action.handler = count_it;
+    action.more[0] &= ~(unsigned long)SA_RESTART;
+    SYS(syscall(SYS_rt_sigaction, SIGUSR1, &action, NULL, (size_t)MASK_BYTES));
+}
+
+/* By code that is bound to the C library's own functions. */
+static void handle_in_plugin(void) {
+    int (*handle_by)(void (*handler)(int));
+    void *plugin = dlopen(getenv("PLUGIN_HANDLES"), RTLD_NOW | RTLD_DEEPBIND);
+    CHECK(plugin != NULL);
+    *(void **)(void *)&handle_by = dlsym(plugin, "plugin_handle");
+    CHECK(handle_by != NULL);
+    SYS(handle_by(count_it));
+}
+
+static void (*install)(void) = handle;
+
 static void *meet_others(void *number) {
     for (int i = 0; i < ROUNDS; i++)
         meet();
@@ -39,7 +68,7 @@ static void *meet_others(void *number) {
 static void *meet_and_signal(void *number) {
     meet_others(number);
     sleep_ms(BLOCK_MS);
-    handle();
+    install();
     sleep_ms(BLOCK_MS);
     SYS(kill(getpid(), SIGUSR1));
     while (n_handled == 0)
@@ -83,6 +112,48 @@ static void waits(void) {
     check_switched(main_meets(meet_and_signal));
     CHECK_ERRNO(sem_wait(&sem), EINTR);
     check_handled_at_home();
+    all_end();
+}
+
+static void waits_by_number(void) {
+    install = handle_by_number;
+    waits();
+}
+
+static void waits_plugin(void) {
+    install = handle_in_plugin;
+    waits();
+}
+
+/* ---- while main sleeps in a call that is never restarted: it is fetched by no signal ---- */
+static void *meet_and_handle(void *number) {
+    meet_others(number);
+    sleep_ms(BLOCK_MS);
+    handle();
+    return number;
+}
+
+static void nanosleeps(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(nanosleep(&(struct timespec){.tv_nsec = 4 * BLOCK_MS * 1000000}, NULL));
+    all_end();
+}
+
+static void polls(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(poll(NULL, 0, 4 * BLOCK_MS));
+    all_end();
+}
+
+static void selects(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(select(0, NULL, NULL, NULL, &(struct timeval){.tv_usec = 4 * BLOCK_MS * 1000}));
+    all_end();
+}
+
+static void ppolls(void) {
+    check_switched(main_meets(meet_and_handle));
+    SYS(ppoll(NULL, 0, &(struct timespec){.tv_nsec = 4 * BLOCK_MS * 1000000}, NULL));
     all_end();
 }
 
@@ -216,6 +287,12 @@ static void back_by_syscall(void) {
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"handler-while-main-waits", waits},
+        {"handler-by-number-while-main-waits", waits_by_number},
+        {"handler-of-plugin-while-main-waits", waits_plugin},
+        {"handler-while-main-nanosleeps", nanosleeps},
+        {"handler-while-main-polls", polls},
+        {"handler-while-main-selects", selects},
+        {"handler-while-main-ppolls", ppolls},
         {"handler-while-main-computes", computes},
         {"handler-of-main-itself", itself},
         {"handler-before-threads", before},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loaded by eligibility_dynamic.c. Built three times: harmless; with REFUSED, importing what switching does not bear;
- * and with INNER as a library that only the run path of the first one leads to.
+ * Loaded by eligibility_dynamic.c and main_thread.c. Built four times: harmless; with REFUSED, importing what switching
+ * does not bear; with INNER as a library that only the run path of the first one leads to; and with HANDLES, installing
+ * a signal handler.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,6 +14,12 @@ int plugin_answer(int never);
 
 int plugin_answer(int never) {
     return never ? sigset(SIGUSR1, SIG_IGN) == SIG_ERR : 41;
+}
+#elif defined HANDLES
+int plugin_handle(void (*handler)(int));
+
+int plugin_handle(void (*handler)(int)) {
+    return sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handler}, NULL);
 }
 #elif defined INNER
 int plugin_inner(void);

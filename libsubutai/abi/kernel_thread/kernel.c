@@ -153,6 +153,13 @@ static void recall_owner(const uint32_t *word) {
         sbt_recall_tid(__atomic_load_n(word, __ATOMIC_RELAXED) & FUTEX_TID_MASK, SBT_RECALL_TO_GO_ON);
 }
 
+static bool installs_handler(long number, const long *argument) {
+    typedef void handler_function(int signal);
+    handler_function *const *handler = (handler_function *const *)argument[1]; /* the first member of the action */
+    return number == SYS_rt_sigaction && (uintptr_t)handler % sizeof *handler == 0 &&
+           sbt_mapped_readable(handler, sizeof *handler) && *handler != SIG_DFL && *handler != SIG_IGN;
+}
+
 /* A timer signals a thread: that has to be where the signal arrives. */
 static void pin_for_timer(const struct sigevent *event) {
     if (event != NULL && sbt_mapped_readable(event, sizeof *event) && event->sigev_notify == SIGEV_THREAD_ID)
@@ -258,6 +265,8 @@ SBT_EXPORT long syscall(long number, ...) {
     if (SBT_UNLIKELY(sbt_switch_wanted && number == SYS_futex) &&
         ((argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI || (argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI2))
         recall_owner((const uint32_t *)argument[0]);
+    if (SBT_UNLIKELY(sbt_switch_wanted) && installs_handler(number, argument))
+        sbt_switch_handles_signals();
     if (SBT_UNLIKELY(sbt_switch_wanted && number == SYS_timer_create))
         pin_for_timer((const struct sigevent *)argument[1]);
     if (number == SYS_mq_notify && argument[1] != 0)

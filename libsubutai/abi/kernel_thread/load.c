@@ -20,7 +20,7 @@
 typedef void *target(void);
 
 /* From load_*.S. */
-target *sbt_dlopen_target(void);
+target *sbt_dlopen_target(const char *file, int mode);
 target *sbt_dlmopen_target(void);
 target *sbt_dlsym_target(void *handle, const char *symbol, const void *unused, const void *caller);
 target *sbt_dlvsym_target(void *handle, const char *symbol, const char *version, const void *caller);
@@ -34,8 +34,12 @@ static target *next(target *known, const char *name) {
 }
 #define NEXT(name) next((target *)(void (*)(void))sbt_real.name, #name)
 
-target *sbt_dlopen_target(void) {
+/* Code that is bound to the C library's own functions installs handlers unseen. */
+target *sbt_dlopen_target(const char *file, int mode) {
+    (void)file;
     sbt_init();
+    if ((mode & RTLD_DEEPBIND) != 0)
+        sbt_switch_handles_signals();
     sbt_eligibility_before_load();
     abi_unseen_load_begins();
     return NEXT(dlopen);

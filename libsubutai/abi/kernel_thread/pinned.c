@@ -94,10 +94,19 @@ SBT_EXPORT int sigpending(sigset_t *set) {
     return THEIRS(sigpending(set));
 }
 
-/* With a mask for the length of the call. The mask may block the signals of recalls. */
-static int do_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+/*
+ * With a mask for the length of the call, which may block the signals of recalls; or without one
+ * (sbt_pin_before_sleep).
+ */
+static void before_wait(const sigset_t *mask, bool sleeps) {
     if (mask != NULL)
         sbt_pin_self(false);
+    else if (sleeps)
+        sbt_pin_before_sleep();
+}
+
+static int do_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask) {
+    before_wait(mask, !is_look(timeout));
     int r;
     if (n == 0 && mask == NULL && abi_outside_sleeps(timeout, &r))
         return r;
@@ -120,8 +129,7 @@ SBT_EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *
 
 SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
                        const struct timespec *restrict timeout, const sigset_t *restrict mask) {
-    if (mask != NULL)
-        sbt_pin_self(false);
+    before_wait(mask, !is_look(timeout));
     int r;
     if (n == 0 && mask == NULL && abi_outside_sleeps(timeout, &r))
         return r;
@@ -129,15 +137,13 @@ SBT_EXPORT int pselect(int n, fd_set *restrict in, fd_set *restrict out, fd_set 
 }
 
 SBT_EXPORT int epoll_pwait(int epoll, struct epoll_event *events, int n, int timeout, const sigset_t *mask) {
-    if (mask != NULL)
-        sbt_pin_self(false);
+    before_wait(mask, timeout != 0);
     return THEIRS_WAITS_IF(timeout != 0, epoll_pwait(epoll, events, n, timeout, mask));
 }
 
 SBT_EXPORT int epoll_pwait2(int epoll, struct epoll_event *events, int n, const struct timespec *timeout,
                             const sigset_t *mask) {
-    if (mask != NULL)
-        sbt_pin_self(false);
+    before_wait(mask, !is_look(timeout));
     sbt_init();
     if (sbt_real.epoll_pwait2 != NULL)
         return THEIRS_WAITS_IF(!is_look(timeout), epoll_pwait2(epoll, events, n, timeout, mask));

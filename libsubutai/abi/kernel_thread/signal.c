@@ -15,10 +15,8 @@ typedef void handler_function(int signal);
 
 /* From now on it matters which thread takes the signal. */
 static void before_handler(handler_function *handler) {
-    if (handler == SIG_DFL || handler == SIG_IGN)
-        return;
-    sbt_receive_begin();
-    sbt_switch_handles_signals();
+    if (handler != SIG_DFL && handler != SIG_IGN)
+        sbt_switch_handles_signals();
 }
 
 SBT_EXPORT int sigaction(int signal, const struct sigaction *restrict action, struct sigaction *restrict old) {
