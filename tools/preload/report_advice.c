@@ -284,15 +284,14 @@ static char *off_cpu(const struct writer *w) {
         100 * w->advice->value, name, format_ns(worked, (double)others_ns));
 }
 
-/* Twice as many threads as run at a time, and one: while some wait for locks, others run. */
 static char *too_many_threads(const struct writer *w) {
     const struct rep_report *r = w->page->report;
-    double busy = (double)r->times.cpu_ns / (double)(r->wall_ns > 0 ? r->wall_ns : 1);
     return cmd_format(
-        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer, %.0f for a "
+        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer, %u for a "
         "start: they should get about as much done, with fewer switches and less memory. With as few as "
         "run at a time CPUs are idle while threads wait.",
-        r->n_live, busy, percent((double)rep_contention_ns(&r->times), (double)r->times.life_ns), ceil(2 * busy) + 1);
+        r->n_live, (double)r->times.cpu_ns / (double)(r->wall_ns > 0 ? r->wall_ns : 1),
+        percent((double)rep_contention_ns(&r->times), (double)r->times.life_ns), rep_fewer_threads(r));
 }
 
 static char *serial(const struct writer *w) {
