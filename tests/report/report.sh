@@ -119,8 +119,8 @@ for name in sleeps own-wait; do
     subutai report --json "off-$name.sbt"
     is_known=$([ "$name" = sleeps ] && echo true || echo false)
     check "off the processor: $name: is it known not to wait for locks? $is_known" json '.[0].advice[] |
-        select(.cause == "off-cpu").text | test("Locks.* are not what it waits for") == '$is_known' and
-        test("in no call that is recorded") != '$is_known
+        select(.cause == "off-cpu").text | test("Locks.* are not what it waits for") == '"$is_known"' and
+        test("in no call that is recorded") != '"$is_known"
 done
 
 out=$(cat idle-pool.json)
