@@ -7,6 +7,7 @@
  *
  * The thresholds are parts of a whole, most of them of the program's time.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "walk.h"
@@ -351,6 +352,17 @@ static void advise_waste(struct rep_report *r) {
         advise_idle(r);
 }
 
+/* In the mean. A program that starts a thread for each task has many, and few at a time. */
+static double threads_at_a_time(const struct rep_report *r) {
+    return part((double)r->times.life_ns, (double)r->wall_ns);
+}
+
+/* Twice as many as run at a time, and one: while some wait for locks, others run. And fewer than there are. */
+unsigned rep_fewer_threads(const struct rep_report *r) {
+    double few = ceil(2 * part((double)r->times.cpu_ns, (double)r->wall_ns)) + 1;
+    return (unsigned)fmax(1, fmin(few, ceil(threads_at_a_time(r)) - 1));
+}
+
 static void advise_program(struct rep_report *r) {
     double parallelism = part((double)r->times.cpu_ns, (double)r->wall_ns);
     struct rep_advice a = about(r, REP_TOO_MANY_THREADS, REP_NONE);
@@ -358,7 +370,7 @@ static void advise_program(struct rep_report *r) {
     a.unit = REP_RATIO;
     a.value = part(r->n_live, parallelism);
     double contended = part((double)rep_contention_ns(&r->times), (double)r->times.life_ns);
-    if (r->n_live >= 4 && contended > 0.3 && parallelism >= 1 && a.value >= 3)
+    if (r->n_live >= 4 && contended > 0.3 && parallelism >= 1 && threads_at_a_time(r) >= 3 * parallelism)
         advise(r, a);
     a.cause = REP_SERIAL;
     a.figure = "critical_path_share";

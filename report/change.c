@@ -409,14 +409,22 @@ static void load_of(struct pass *p, uint32_t thread) {
     }
 }
 
+/* More of what calls are numbered by are in no trace, even of a program that was killed. */
+static uint64_t most_numbers(const struct pass *p) {
+    return 16 * p->report->info.n_events + 1024;
+}
+
 static void find_loads(struct pass *p) {
     uint32_t n_threads = p->report->info.n_threads;
     p->loads = calloc(n_threads, sizeof *p->loads);
     for (uint32_t t = 0; t < n_threads && p->loads != NULL; t++)
         load_of(p, t);
-    p->mean = calloc(p->n_generations + 1, sizeof *p->mean);
-    uint32_t *n = calloc(p->n_generations + 1, sizeof *n);
-    if (p->loads == NULL || p->mean == NULL || n == NULL)
+    if (p->error == 0 && p->n_generations > most_numbers(p))
+        p->error = EILSEQ;
+    bool counts = p->error == 0 && p->loads != NULL;
+    p->mean = counts ? calloc(p->n_generations + 1, sizeof *p->mean) : NULL;
+    uint32_t *n = counts ? calloc(p->n_generations + 1, sizeof *n) : NULL;
+    if (p->error == 0 && (p->mean == NULL || n == NULL))
         p->error = ENOMEM;
     for (uint32_t t = 0; t < n_threads && p->error == 0; t++)
         for (size_t i = 0; i < p->loads[t].n; i++) {
@@ -482,10 +490,9 @@ static int left_out_order(const void *a, const void *b) {
 }
 
 static void find_signals(struct pass *p) {
-    uint64_t most = 16 * p->report->info.n_events + 1024;
     for (uint32_t t = 0; t < p->report->info.n_threads && p->error == 0; t++)
         look_at_waits_of(p, t, count_most);
-    if (p->error == 0 && p->n_signals > most)
+    if (p->error == 0 && p->n_signals > most_numbers(p))
         p->error = EILSEQ;
     p->n_woken = p->error == 0 ? calloc(p->n_signals + 1, 1) : NULL;
     if (p->n_woken == NULL && p->error == 0)

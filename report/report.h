@@ -317,6 +317,8 @@ uint64_t rep_contention_ns(const struct rep_times *times);
 uint64_t rep_event_waits_ns(const struct rep_times *times); /* conditions, semaphores, futexes: idle or not */
 /* Life without idle waits and joins, at least 1. */
 uint64_t rep_active_ns(const struct rep_times *times);
+/* Where there are too many threads: how many to try. */
+unsigned rep_fewer_threads(const struct rep_report *report);
 uint64_t rep_path_of(const struct rep_object *object);
 /* Are its holds those alone that began with a wait? A free futex is taken without a call, and some profiles do not time
  * holds of semaphores. */

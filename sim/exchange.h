@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Signals that have been given before their time, in the place of others: a table of numbers, each with the number as
- * which it counts when it comes itself. (No library's hash table: two numbers an entry, one key, in pure code.)
+ * which it counts when it comes itself. It is searched by either number, and may have as many as threads are ahead of
+ * others. (No library's hash table: two numbers an entry, in pure code.)
  */
 #ifndef SIM_EXCHANGE_H
 #define SIM_EXCHANGE_H
@@ -14,8 +15,8 @@ struct sim_exchange_pair {
 };
 
 struct sim_exchange {
-    uint32_t n, n_places; /* n_places: a power of two and at least 2n */
-    struct sim_exchange_pair pair[];
+    uint32_t n, n_places;            /* n_places: a power of two and at least 2n */
+    struct sim_exchange_pair pair[]; /* [n_places] by `number`, and again as many by `counts_as` */
 };
 
 /* A table is NULL as long as it is empty. Signal `number`, from 1 and not in it, counts as another one when it comes.
@@ -23,9 +24,9 @@ struct sim_exchange {
 bool sim_exchange_put(struct sim_exchange **e, uint64_t number, uint64_t counts_as);
 /* Signal `number` comes: as which one does it count? It is in the table no more. */
 uint64_t sim_exchange_take(struct sim_exchange *e, uint64_t number);
-/* Which number will count as this one when it comes? Itself, if there is no other. Looks at all of them. */
+/* Which number will count as this one when it comes? Itself, if there is no other. */
 uint64_t sim_exchange_for(const struct sim_exchange *e, uint64_t counts_as);
-/* Is there a number that counts as this one? Looks at all of them. */
+/* Is there a number that counts as this one? */
 bool sim_exchange_has(const struct sim_exchange *e, uint64_t counts_as);
 /* Take that number out; false: there is none. */
 bool sim_exchange_end(struct sim_exchange *e, uint64_t counts_as);

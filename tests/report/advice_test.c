@@ -68,3 +68,53 @@ TEST(few_wake_ups_in_vain_are_no_advice) {
     ck_assert(is_advised(20));
     ck_assert(!is_advised(8));
 }
+
+/* ---- too many threads ---- */
+
+enum { WALL_US = 1000 };
+
+/* Thread 0 works all the time, within the lock. The others are there for so long, and each works for so long of that.
+ */
+static const struct rep_report *crowd(uint32_t n, uint32_t at_a_time, double work_us) {
+    double begin_us[SCENE_THREADS], lives_us = (double)WALL_US / ((n - 1) / (at_a_time - 1));
+    scene_begin();
+    lock(0, 0, 0.1, MUTEX, 1, 1);
+    for (uint32_t i = 1; i < n; i++) {
+        begin_us[i] = lives_us * ((i - 1) / (at_a_time - 1));
+        scene.ended_us[i] = begin_us[i];
+        call(0, begin_us[i] + 0.2 * (i - 1) + 0.2, begin_us[i] + 0.2 * (i - 1) + 0.3,
+             (struct sbt_trace_event){.op = SBT_TRACE_THREAD_CREATE, .object = SBT_TRACE_NONE, .other = i, AT(94)});
+    }
+    unlock(0, WALL_US, MUTEX);
+    end(0, WALL_US + 1);
+    for (uint32_t i = 1; i < n; i++) {
+        lock(i, begin_us[i] + work_us, begin_us[i] + lives_us - 1, MUTEX, 1 + i, 1);
+        unlock(i, begin_us[i] + lives_us - 0.5, MUTEX);
+        end(i, begin_us[i] + lives_us);
+    }
+    return scene_report();
+}
+
+/* How many to try: 2 x 2.2 + 1, 2 x 1.1 + 1. That may be as many as there are: 2 x 1.3 + 1 of 4, 2 x 1.6 + 1 of 5. */
+TEST(fewer_threads_are_more_than_run_and_fewer_than_there_are) {
+    static const struct {
+        uint32_t n;
+        double work_us;
+        unsigned few;
+    } cases[] = {{17, 75, 6}, {17, 5, 4}, {4, 100, 3}, {5, 150, 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct rep_report *r = crowd(cases[i].n, cases[i].n, cases[i].work_us);
+        ck_assert_ptr_nonnull(advice_of(r, REP_TOO_MANY_THREADS));
+        ck_assert_uint_eq(rep_fewer_threads(r), cases[i].few);
+        ck_assert_uint_lt(rep_fewer_threads(r), cases[i].n);
+        scene_end();
+    }
+}
+
+/* One after the other: 25 threads, but 3 at a time of which one runs and some. */
+TEST(many_threads_one_after_the_other_are_not_too_many) {
+    ck_assert_ptr_nonnull(advice_of(crowd(25, 25, 10), REP_TOO_MANY_THREADS));
+    scene_end();
+    ck_assert_ptr_null(advice_of(crowd(25, 3, 10), REP_TOO_MANY_THREADS));
+    scene_end();
+}

@@ -3,6 +3,7 @@
  * Programs with one disease each, for the report to find: disease NAME. The objects that are ill are variables, so that
  * the report names them.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -336,6 +338,62 @@ static void too_many_threads(void) {
     share_ledger(16);
 }
 
+/* ---- off the processor ---- */
+
+static pthread_mutex_t aside = PTHREAD_MUTEX_INITIALIZER;
+
+static void *napping_thread(void *argument) {
+    struct timespec time = {.tv_nsec = 200000000};
+    pthread_mutex_lock(&aside);
+    pthread_mutex_unlock(&aside);
+    nanosleep(&time, NULL);
+    pthread_mutex_lock(&aside);
+    pthread_mutex_unlock(&aside);
+    return argument;
+}
+
+/* futex(2) by an instruction of the program's own: no library sees it. */
+static void own_futex_wait(int *word, const struct timespec *time) {
+#if defined(__x86_64__)
+    long r = SYS_futex;
+    register const struct timespec *timeout __asm__("r10") = time;
+    __asm__ volatile("syscall"
+                     : "+a"(r)
+                     : "D"(word), "S"(FUTEX_WAIT_PRIVATE), "d"(0), "r"(timeout)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+    register long number __asm__("x8") = SYS_futex, r __asm__("x0") = (long)word;
+    register long op __asm__("x1") = FUTEX_WAIT_PRIVATE, value __asm__("x2") = 0, timeout __asm__("x3") = (long)time;
+    __asm__ volatile("svc 0" : "+r"(r) : "r"(number), "r"(op), "r"(value), "r"(timeout) : "memory");
+#endif
+}
+
+static void *own_waiting_thread(void *argument) {
+    struct timespec time = {.tv_nsec = 200000000};
+    int word = 0;
+    pthread_mutex_lock(&aside);
+    pthread_mutex_unlock(&aside);
+    own_futex_wait(&word, &time);
+    pthread_mutex_lock(&aside);
+    pthread_mutex_unlock(&aside);
+    return argument;
+}
+
+static void beside(void *(*routine)(void *)) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, routine, NULL) != 0)
+        abort();
+    pthread_join(thread, NULL);
+}
+
+static void sleeps(void) {
+    beside(napping_thread);
+}
+
+static void own_wait(void) {
+    beside(own_waiting_thread);
+}
+
 /* ---- known times ---- */
 
 static pthread_mutex_t known = PTHREAD_MUTEX_INITIALIZER;
@@ -518,6 +576,8 @@ int main(int argc, char **argv) {
                     {"broadcast-storm", broadcast_storm},
                     {"futile-wakeups", futile_wakeups},
                     {"too-many-threads", too_many_threads},
+                    {"sleeps", sleeps},
+                    {"own-wait", own_wait},
                     {"known-times", known_times},
                     {"alone", alone},
                     {"alone-joined", alone_joined},

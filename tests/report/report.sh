@@ -113,6 +113,16 @@ else
     skip "too many threads" "a busy machine has less than a processor for them"
 fi
 
+# A futex call of the program's own is not recorded, so the report does not say that it is none.
+for name in sleeps own-wait; do
+    ill "off-$name.sbt" "$name" --engine glibc
+    subutai report --json "off-$name.sbt"
+    is_known=$([ "$name" = sleeps ] && echo true || echo false)
+    check "off the processor: $name: is it known not to wait for locks? $is_known" json '.[0].advice[] |
+        select(.cause == "off-cpu").text | test("Locks.* are not what it waits for") == '"$is_known"' and
+        test("in no call that is recorded") != '"$is_known"
+done
+
 out=$(cat idle-pool.json)
 # A thread that loses its core with the lock held makes the others wait for the lock.
 pool='.[0] | .summary.contention.ns < 0.2 * .summary.idle.ns and

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Signals on the host that wake another waiter than in the trace: the tables, and cases as host.h says. */
+#include "chip.h"
 #include "earliest.h"
 #include "exchange.h"
 #include "host.h"
+#include "page.h"
 #include "random.h"
 #include "ranges.h"
 
@@ -182,6 +184,61 @@ static const struct sbt_trace *some_signals(uint32_t n_threads) {
     return build_close(&b);
 }
 
+enum { N_TALKS = 80 };
+
+/*
+ * Each thread signals, and waits for others' signals. As recorded, signal k was given while its waiter was there, so
+ * that the threads could go on in the order of the numbers. A mutex makes some late.
+ */
+static const struct sbt_trace *some_talk(uint32_t n_threads, bool broadcasts) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, n_threads);
+    for (uint32_t k = 1; k <= N_TALKS; k++) {
+        uint32_t signaller = 1 + below(n_threads - 1), waiter = 1 + below(n_threads - 2);
+        waiter += waiter >= signaller;
+        bool is_late = below(3) == 0, broadcast = broadcasts && below(20) == 0;
+        if (is_late)
+            call(&b, signaller, SBT_TRACE_MUTEX_LOCK, 2, below(100) * US);
+        signal_(&b, signaller, broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, 1, k, below(300) * US);
+        if (is_late)
+            call(&b, signaller, SBT_TRACE_MUTEX_UNLOCK, 2, below(1000) * US);
+        if (below(8) == 0)
+            continue;
+        call(&b, waiter, SBT_TRACE_MUTEX_LOCK, 0, below(300) * US);
+        wait(&b, waiter, 1, 0, k, 0);
+        call(&b, waiter, SBT_TRACE_MUTEX_UNLOCK, 0, below(10) * US);
+    }
+    end_all(&b, n_threads);
+    return build_close(&b);
+}
+
+/*
+ * All waits end, though none is let pass, and all signals have been given. A signal that comes gives one number, so
+ * none has been given twice, but for exchanges that were ended.
+ */
+TEST(no_signal_is_lost) {
+    static const enum sim_sync syncs[] = {SIM_GLIBC, SIM_DIRECT, SIM_SWITCH};
+    for (uint64_t round = 0; round < 300; round++) {
+        random_begin(round);
+        uint32_t n_threads = 3 + below(10);
+        const struct sbt_trace *trace = some_talk(n_threads, below(2));
+        for (size_t i = 0; i < sizeof syncs / sizeof *syncs; i++) {
+            struct sim_config config = host_of(syncs[i], 1 + below(n_threads));
+            config.let_pass = false;
+            config.host.spin_ns = below(2) * 20 * US;
+            struct sim *sim = simulate_surveyed(&config, trace, 1);
+            struct sim_object *c = sim_page_object(sim, &sim->apps[0], 1);
+            if (sim->n_exchanged != 0 || c->signals.below != N_TALKS)
+                ck_abort_msg("round %ju, %zu: %ju exchanged, given up to %ju", (uintmax_t)round, i,
+                             (uintmax_t)sim->n_exchanged, (uintmax_t)c->signals.below);
+            ck_assert_uint_ge(sim_summary(sim).makespan_ns, bounds_of(trace, false).path_ns);
+            sim_free(sim);
+        }
+        build_discard();
+    }
+}
+
 /* And exchanged they are: fewer waits find their signal given than without a survey. */
 TEST(with_exchanged_signals_the_critical_path_is_a_bound) {
     static const enum sim_sync syncs[] = {SIM_GLIBC, SIM_DIRECT, SIM_SWITCH};
@@ -195,6 +252,7 @@ TEST(with_exchanged_signals_the_critical_path_is_a_bound) {
             for (int surveyed = 0; surveyed < 2; surveyed++) {
                 struct sim *sim = surveyed ? simulate_surveyed(&config, trace, 1) : simulate(&config, trace, 1);
                 ck_assert_uint_ge(sim_summary(sim).makespan_ns, bounds_of(trace, false).path_ns);
+                ck_assert_uint_eq(sim->n_exchanged, 0);
                 n_skipped[surveyed] += sim_call(sim, SIM_COND_SKIPPED).n;
                 sim_free(sim);
             }
@@ -275,6 +333,23 @@ TEST(a_table_of_exchanges_has_what_was_put_in) {
                 }
         }
     }
+    sim_exchange_free(e);
+}
+
+/* Threads may be far ahead of others: then the table is large, and each exchange looks one number up in it. */
+TEST(a_large_table_is_searched_by_either_number) {
+    enum { N = 1 << 18 };
+    struct sim_exchange *e = NULL;
+    for (uint64_t k = 1; k <= N; k++) {
+        ck_assert(sim_exchange_put(&e, 2 * k, 2 * k - 1));
+        ck_assert_uint_eq(sim_exchange_for(e, 2 * k), 2 * k);
+    }
+    for (uint64_t k = 1; k <= N; k++)
+        ck_assert_uint_eq(sim_exchange_for(e, 2 * k - 1), 2 * k);
+    for (uint64_t k = N; k >= 1; k--)
+        ck_assert_uint_eq(sim_exchange_take(e, 2 * k), 2 * k - 1);
+    ck_assert_uint_eq(e->n, 0);
+    ck_assert(!sim_exchange_has(e, 1));
     sim_exchange_free(e);
 }
 

@@ -269,30 +269,34 @@ static char *idle(const struct writer *w) {
 /* A thread that waits for a signal, or at a pipe, may wait for threads of its program. The trace does not have that. */
 static char *off_cpu(const struct writer *w) {
     const struct rep_report *r = w->page->report;
-    const uint64_t own_ns = r->threads[w->advice->thread].times.cpu_ns, others_ns = r->times.cpu_ns - own_ns;
+    const struct rep_times *t = &r->threads[w->advice->thread].times;
+    const uint64_t others_ns = r->times.cpu_ns - t->cpu_ns;
     const char *name = names_thread(w->page->names, w->advice->thread);
+    /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. */
+    const char *known = 2 * t->outside_ns > t->off_cpu_ns
+                            ? "Locks, conditions and the like are not what it waits for there."
+                            : "It waits there in no call that is recorded. A futex call of a library's own "
+                              "is none, as of libgomp where it is looked up by dlsym.";
     char worked[32];
     if (2 * others_ns < r->path.off_cpu_ns)
         return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
-                          "input, output, "
-                          "sleep, or preemption. Synchronization is not what it waits for there.",
-                          100 * w->advice->value, name);
+                          "input, output, sleep, or preemption. %s",
+                          100 * w->advice->value, name, known);
     return cmd_format(
         "For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: input, output, "
         "sleep, or preemption. It may wait for the others, which work for %s: for a processor that one of them has, or "
-        "by signals and pipes. Locks, conditions and the like are not what it waits for there.",
-        100 * w->advice->value, name, format_ns(worked, (double)others_ns));
+        "by signals and pipes. %s",
+        100 * w->advice->value, name, format_ns(worked, (double)others_ns), known);
 }
 
-/* Twice as many threads as run at a time, and one: while some wait for locks, others run. */
 static char *too_many_threads(const struct writer *w) {
     const struct rep_report *r = w->page->report;
-    double busy = (double)r->times.cpu_ns / (double)(r->wall_ns > 0 ? r->wall_ns : 1);
     return cmd_format(
-        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer, %.0f for a "
+        "%u threads keep %.1f CPUs busy, and wait for locks for %.1f %% of their time. Try fewer, %u for a "
         "start: they should get about as much done, with fewer switches and less memory. With as few as "
         "run at a time CPUs are idle while threads wait.",
-        r->n_live, busy, percent((double)rep_contention_ns(&r->times), (double)r->times.life_ns), ceil(2 * busy) + 1);
+        r->n_live, (double)r->times.cpu_ns / (double)(r->wall_ns > 0 ? r->wall_ns : 1),
+        percent((double)rep_contention_ns(&r->times), (double)r->times.life_ns), rep_fewer_threads(r));
 }
 
 static char *serial(const struct writer *w) {
