@@ -126,8 +126,8 @@ bool rcl_serve(struct rcl_mailbox *m, rcl_run *run) {
 void rcl_doze(uint32_t *asleep, bool (*pass)(void *server), void *server) {
     __atomic_exchange_n(asleep, 1, __ATOMIC_SEQ_CST); /* with rcl_post and rcl_nudge */
     if (pass(server)) {
-        rcl_nudge(
-            asleep); /* a section in that pass may have blocked, and another thread have gone to sleep meanwhile */
+        /* A section in that pass may have blocked, and another thread have gone to sleep meanwhile. */
+        rcl_nudge(asleep);
         return;
     }
     while (__atomic_load_n(asleep, __ATOMIC_ACQUIRE) != 0) /* pairs with rcl_nudge's exchange */
