@@ -10,8 +10,8 @@
 #define RCL_WAIT_SPINS 200
 /* So many in all, and it sleeps. */
 #define RCL_WAIT_LOOKS 400
-/* If a yield lasts for longer, others compute, and threads sleep in place of a yield for so long. */
-#define RCL_YIELD_NS 100000
+/* If a yield lasts for longer, several others compute, and threads sleep in place of a yield for so long. */
+#define RCL_YIELD_NS 10000000
 #define RCL_BUSY_NS 1000000000
 /* The management thread's period: a section that lasts longer is taken for blocked. */
 #define RCL_TICK_NS 1000000

@@ -30,7 +30,7 @@ int __wrap_sched_yield(void);
 int __wrap_sched_yield(void) {
     n_yields++;
     if (__atomic_load_n(&others_compute, __ATOMIC_RELAXED))
-        usleep(1000);
+        usleep(20000);
     return __real_sched_yield();
 }
 
@@ -99,7 +99,7 @@ static void *count_yields(void *n) {
     return NULL;
 }
 
-/* Each yield lasts for a millisecond. There is one servicing thread: nothing has blocked so far. */
+/* Each yield lasts for twenty milliseconds. There is one servicing thread: nothing has blocked so far. */
 static void check_yields(void) {
     int before, after, of_client;
     OK_ERRNO(pipe(channel));
