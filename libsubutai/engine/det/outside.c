@@ -38,7 +38,7 @@
 #include "os/futex.h"
 
 #define NS_IN_SECOND 1000000000
-#define NS_IN_MILLISECOND 1000000
+#define NS_IN_MILLI 1000000
 #define DET_READINGS 1000 /* of clocks */
 #define DET_LOOKS 100     /* for what the outside does: each is a system call */
 /* For so long readings show the same time: of CPU time, and of the kernel's time. */
@@ -200,13 +200,13 @@ void det_clock_read(clockid_t clock, struct timespec *now) {
  * the wait was made from.
  */
 static int64_t stood_still_ns(int64_t wait_ns, uint64_t moment) {
-    if (wait_ns % NS_IN_MILLISECOND == 0)
+    if (wait_ns % NS_IN_MILLI == 0)
         return 0;
     for (unsigned i = 0; i < 2; i++) {
         const struct det_earlier *e = &det_self.earlier[i];
         for (uint32_t n = 0; det_self.reading[i].ns == moment && e->ns == moment && n < e->n; n++) {
             int64_t later_ns = det_self.reading[i].at_ns - e->at_ns[n];
-            if (later_ns > 0 && later_ns < DET_SAME_KERNEL_NS && (wait_ns + later_ns) % NS_IN_MILLISECOND == 0)
+            if (later_ns > 0 && later_ns < DET_SAME_KERNEL_NS && (wait_ns + later_ns) % NS_IN_MILLI == 0)
                 return later_ns;
         }
     }
