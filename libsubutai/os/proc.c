@@ -62,17 +62,18 @@ char sbt_proc_state(uint32_t tid) {
     return end != NULL && end[1] == ' ' ? end[2] : '\0';
 }
 
-bool sbt_proc_used(uint32_t tid, uint64_t *ns) {
+bool sbt_proc_used(uint32_t tid, uint64_t *cpu_ns, uint64_t *queued_ns) {
     char text[128];
-    return read_file(tid, "/schedstat", text, sizeof text) > 0 && sbt_proc_used_in(text, ns);
+    return read_file(tid, "/schedstat", text, sizeof text) > 0 && sbt_proc_used_in(text, cpu_ns, queued_ns);
 }
 
-bool sbt_proc_used_in(const char *text, uint64_t *ns) {
+bool sbt_proc_used_in(const char *text, uint64_t *cpu_ns, uint64_t *queued_ns) {
     const char *second = strchr(text, ' ');
-    const uint64_t cpu_ns = number_at(text);
-    if (second == NULL || !is_digit(second[1]) || cpu_ns == 0) /* all are 0 where the kernel does not count */
+    const uint64_t first = number_at(text);
+    if (second == NULL || !is_digit(second[1]) || first == 0) /* all are 0 where the kernel does not count */
         return false;
-    *ns = cpu_ns + number_at(second + 1);
+    *cpu_ns = first;
+    *queued_ns = number_at(second + 1);
     return true;
 }
 

@@ -14,12 +14,13 @@
 char sbt_proc_state(uint32_t tid);
 
 /*
- * What a kernel thread of this process that sleeps has used so far, in ns: CPU time, and waits for a CPU. False: there
- * is no such thread, or the kernel does not say (CONFIG_SCHED_INFO). System calls and file descriptor as above.
+ * What a kernel thread of this process has used so far, in ns: CPU time, and waits for a CPU but for one under way.
+ * False: there is no such thread, or the kernel does not say (CONFIG_SCHED_INFO). System calls and file descriptor as
+ * above.
  */
-bool sbt_proc_used(uint32_t tid, uint64_t *ns);
+bool sbt_proc_used(uint32_t tid, uint64_t *cpu_ns, uint64_t *queued_ns);
 /* The same in its schedstat's text: "986686 2000 1", CPU time, waits, and how often it got a CPU. */
-bool sbt_proc_used_in(const char *text, uint64_t *ns);
+bool sbt_proc_used_in(const char *text, uint64_t *cpu_ns, uint64_t *queued_ns);
 
 /* The caller's kernel thread id, where gettid is refused; 0: the kernel does not say. A system call. */
 uint32_t sbt_proc_tid(void);

@@ -80,7 +80,7 @@ by_clocks() { # WHAT
 check "deadlines that follow from two readings of clocks: one schedule and one output" by_clocks deadlines
 check "waits in parts, of what a clock says is left: one schedule and one output" by_clocks parts
 for how in "" --serial; do
-    extra=($how)
+    extra=(${how:+"$how"})
     check "also where the machine stands still between two readings ($how)" by_clocks left
 done
 extra=()

@@ -74,6 +74,8 @@ for how in "" --serial; do
         "$ended $status $(grep -c -e ' returns from_' -e ' released$' <<<"$out")" "0 done 0 0"
     within 20 "$SUBUTAI" run --engine det $how --log naps -- "$ORDERED" naps
     check "one that does nothing but sleep goes on outside ($how)" is "$status $out" "0 done"
+    within 60 "$SUBUTAI" run --engine det $how --log naps -- "$ORDERED" naps-late
+    check "also if it waits for a processor in between for longer ($how)" is "$status $out" "0 done"
 done
 for _ in 1 2 3; do
     within 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken

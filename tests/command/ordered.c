@@ -360,6 +360,7 @@ static const struct {
     {"lost", stalled_by_lost_wake},     /* a thread is given the turn and not woken */
     {"computes", stalled_and_naps},     /* a thread computes for long, and sleeps now and then, unseen */
     {"naps", stalled_by_naps},          /* a thread sleeps unseen until another one writes a variable */
+    {"naps-late", late_naps},           /* the same on a busy CPU */
     {"watched", watched},               /* a thread sleeps a second again and again, and another one locks */
     {"late", late},                     /* a thread sleeps while another computes between its operations */
     {"served", served_in_handler},      /* a thread at a barrier is in a handler when the turn comes to it */

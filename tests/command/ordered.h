@@ -63,6 +63,7 @@ int stalled_by_signals(void);
 int stalled_by_lost_wake(void);
 int stalled_and_naps(void);
 int stalled_by_naps(void);
+int late_naps(void);
 int watched(void);
 int late(void);
 /* ordered_offers.c */

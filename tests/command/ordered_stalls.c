@@ -48,25 +48,35 @@ static int64_t cpu_now_ns(void) {
     return (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
 }
 
-/*
- * A thread computes for 8 ms, with the turn and with next to no processor: another process computes on the only CPU,
- * with a weight of 68 times its own. Threads have each a nice value.
- */
-int starved(void) {
+/* On the only CPU from here on. */
+static pid_t begin_busy_process(void) {
     cpu_set_t set;
-    pthread_t thread;
     CPU_ZERO(&set);
     CPU_SET(sched_getcpu(), &set);
     sched_setaffinity(0, sizeof set, &set);
     pid_t busy = fork();
     while (busy == 0)
         ;
+    return busy;
+}
+
+static void end_busy_process(pid_t busy) {
+    kill(busy, SIGKILL);
+    waitpid(busy, NULL, 0);
+}
+
+/*
+ * A thread computes for 8 ms, with the turn and with next to no processor: another process computes on the only CPU,
+ * with a weight of 68 times its own. Threads have each a nice value.
+ */
+int starved(void) {
+    pthread_t thread;
+    pid_t busy = begin_busy_process();
     pthread_create(&thread, NULL, setter, NULL);
     setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
     for (int64_t begin = cpu_now_ns(); cpu_now_ns() - begin < 8000000;)
         ;
-    kill(busy, SIGKILL);
-    waitpid(busy, NULL, 0);
+    end_busy_process(busy);
     pthread_join(thread, NULL);
     puts("done");
     return 0;
@@ -166,6 +176,22 @@ int stalled_by_naps(void) {
     pthread_create(&thread, NULL, setter, NULL);
     while (atomic_load(&flag) == 0)
         nap_unseen(1000000);
+    pthread_join(thread, NULL);
+    puts("done");
+    return 0;
+}
+
+/* The same, and each time it wakes up it waits for the only CPU for longer than it has slept. */
+int late_naps(void) {
+    pthread_t thread;
+    pid_t busy[2] = {begin_busy_process(), begin_busy_process()};
+    get_raw_syscall();
+    pthread_create(&thread, NULL, setter, NULL);
+    setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+    while (atomic_load(&flag) == 0)
+        nap_unseen(1000000);
+    end_busy_process(busy[0]);
+    end_busy_process(busy[1]);
     pthread_join(thread, NULL);
     puts("done");
     return 0;

@@ -4,9 +4,9 @@
  * rcl/mailbox.c, the runtime's own code.
  *
  * Checked: each request is served once, before its client goes on; sections of one lock never overlap; no client waits
- * for ever, also if the server sleeps when it is idle, if clients and sections that wait for a lock sleep, and while a
- * section has given its lock up. And a section moves at most three cache lines. With --wrong, for a source with a
- * mistake in it, the scenario must fail.
+ * for ever, also if the server sleeps when it is idle, if clients and sections that wait for a lock sleep, while a
+ * section has given its lock up, and if one blocks, so that another thread of the server serves meanwhile. And a
+ * section moves at most three cache lines. With --wrong, for a source with a mistake in it, the scenario must fail.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,17 +23,21 @@ enum { MOST_CLIENTS = 8, N_LOCKS = 2 };
 static struct world {
     uint32_t inside[N_LOCKS], signalled;
     uint32_t run_for[MOST_CLIENTS], asked[MOST_CLIENTS];
+    uint32_t n_active, is_parked[CODE_MAX_THREADS]; /* as in rcl/server.h */
 } * world;
 static struct rcl_lock *lock[N_LOCKS];
 static struct rcl_mailbox *mailbox[MOST_CLIENTS];
 static uint32_t *asleep;
 
-/* How a scenario is: two locks; the idle server sleeps; a section gives its lock up; what waits for long sleeps. */
-enum { TWO_LOCKS = 1, DOZES = 2, WAITS = 4, SLEEPS = 8 };
+/*
+ * How a scenario is: two locks; the idle server sleeps; a section gives its lock up; what waits for long sleeps; the
+ * first client's sections block.
+ */
+enum { TWO_LOCKS = 1, DOZES = 2, WAITS = 4, SLEEPS = 8, BLOCKS = 16 };
 
 /* Of the scenario. */
 static int n_clients, n_servicing, n_sections;
-static bool two_locks, dozes, waits, counts;
+static bool two_locks, dozes, waits, blocks, counts;
 bool rcl_walk_sleeps;
 
 /* Which lock client `t` asks for in its i-th section. */
@@ -73,9 +77,50 @@ static void signalling_section(void *context) {
     code_changed(&world->signalled, &zero, sizeof zero);
 }
 
+/* ---- the pool: as in rcl/server.c, where a mutex makes each change one step ---- */
+
+static void await_activation(uint32_t *is_parked) {
+    while (__atomic_load_n(is_parked, __ATOMIC_RELAXED) != 0)
+        rcl_sleep(is_parked, 1, NULL);
+}
+
+/* As rcl_park_surplus. */
+static bool park_surplus(int t) {
+    code_touch(&world->n_active, CODE_WRITE);
+    if (world->n_active == 1)
+        return false;
+    world->n_active--;
+    world->is_parked[t] = 1;
+    await_activation(&world->is_parked[t]);
+    return true;
+}
+
+/* As in a system call: the management thread makes the other servicing thread active. */
+static void blocking_section(void *context) {
+    const int other = 2 * n_clients + 1 - code_self();
+    section(context);
+    code_touch(&world->n_active, CODE_WRITE);
+    if (world->n_active == 1) {
+        world->is_parked[other] = 0;
+        rcl_wake(&world->is_parked[other], 1);
+    } else {
+        world->n_active--;
+    }
+    code_touch(&world->n_active, CODE_WRITE);
+    world->n_active++;
+}
+
+/* ---- threads ---- */
+
+static rcl_section *section_of(int t) {
+    if (t == 0)
+        return blocks ? blocking_section : waits ? waiting_section : section;
+    return waits ? signalling_section : section;
+}
+
 static void client(int t) {
     for (int i = 0; i < n_sections; i++) {
-        rcl_section *s = !waits ? section : t == 0 ? waiting_section : signalling_section;
+        rcl_section *s = section_of(t);
         world->asked[t]++;
         code_touch(&lock[lock_of(t, i)]->server, CODE_READ); /* as rcl_execute */
         rcl_post(mailbox[t], lock[lock_of(t, i)], s, &world->run_for[t], asleep);
@@ -96,7 +141,8 @@ static void take_turns(int t) {
 
 static void run(struct rcl_mailbox *m, struct rcl_lock *l, rcl_section *function, void *context) {
     (void)m, (void)l;
-    if (function != section && function != waiting_section && function != signalling_section)
+    if (function != section && function != waiting_section && function != signalling_section &&
+        function != blocking_section)
         code_wrong("a function is called that is no section");
     function(context);
 }
@@ -114,9 +160,11 @@ static void thread(int t) {
         take_turns(t);
     else if (t < n_clients)
         client(t);
+    if (blocks && t > n_clients)
+        await_activation(&world->is_parked[t]);
     while (t >= n_clients)
-        if (!pass(NULL)) {
-            if (dozes && t == n_clients)
+        if (!pass(NULL) && !(blocks && park_surplus(t))) {
+            if (dozes && (blocks || t == n_clients))
                 rcl_doze(asleep, pass, NULL);
             else
                 code_relax();
@@ -130,6 +178,8 @@ static void setup(void) {
     for (int i = 0; i < n_clients; i++)
         mailbox[i] = code_alloc(sizeof **mailbox);
     asleep = code_alloc(sizeof *asleep);
+    world->n_active = 1;
+    world->is_parked[n_clients + 1] = 1;
 }
 
 /* By parts (part.h) every fourth one: the long ones are spread. */
@@ -149,6 +199,8 @@ static const struct {
     {"two clients sleep, two servicing threads", 2, 2, 1, SLEEPS},
     {"a client sleeps, and its section waits", 2, 2, 1, WAITS | SLEEPS},
     {"a client sleeps", 1, 1, 2, DOZES | SLEEPS},
+    {"a section blocks, and the other thread sleeps", 1, 2, 2, DOZES | BLOCKS},
+    {"a section blocks beside another client", 2, 2, 1, DOZES | BLOCKS},
 };
 
 static struct code_scenario scenario_of(size_t i) {
@@ -157,6 +209,7 @@ static struct code_scenario scenario_of(size_t i) {
     two_locks = (scenarios[i].how & TWO_LOCKS) != 0;
     dozes = (scenarios[i].how & DOZES) != 0;
     waits = (scenarios[i].how & WAITS) != 0;
+    blocks = (scenarios[i].how & BLOCKS) != 0;
     rcl_walk_sleeps = (scenarios[i].how & SLEEPS) != 0;
     n_servicing = scenarios[i].n_servicing;
     counts = false;
@@ -185,7 +238,7 @@ static bool transfers_are_few(size_t n, int clients) {
     n_clients = clients;
     n_servicing = 1;
     n_sections = 200;
-    two_locks = dozes = waits = rcl_walk_sleeps = false;
+    two_locks = dozes = waits = blocks = rcl_walk_sleeps = false;
     counts = true;
     struct code_scenario s = {"", clients + 1, setup, thread, NULL, 1u << clients};
     const char *why = code_run(&s, &counted);

@@ -139,6 +139,18 @@ TEST(held_up__rwlock_writer_keeps_none_out, "4 writers and 4 readers wait behind
     let_go(held_up);
     CHECK_INT(atomic_load(&passed), 9);
 }
+TEST(held_up__rwlock_writer_keeps_no_reader_out, "one reader alone waits behind it, and goes on") {
+    OK(pthread_rwlock_init(&rwlock, NULL));
+    OK(pthread_rwlock_wrlock(&rwlock));
+    pthread_t held_up = start_and_hold_up(write_rwlock), other = thread_start(read_rwlock, NULL);
+    await(&waiting, 2);
+    let_threads_block();
+    OK(pthread_rwlock_unlock(&rwlock));
+    thread_join(other);
+    CHECK_INT(atomic_load(&passed), 1);
+    let_go(held_up);
+    CHECK_INT(atomic_load(&passed), 2);
+}
 TEST(held_up__rwlock_writer_keeps_later_ones_out_neither, "of 6 that wait one after the other each goes on") {
     OK(pthread_rwlock_init(&rwlock, NULL));
     OK(pthread_rwlock_wrlock(&rwlock));

@@ -21,11 +21,12 @@ TEST(text_of_another_form_says_nothing) {
 
 TEST(time_that_a_thread_has_used_is_on_a_processor_and_in_wait_for_one) {
     static const char *const others[] = {"", "0 0 0\n", "17", "17 ", "x 1 1", "17 x"};
-    uint64_t ns = 0;
-    ck_assert(sbt_proc_used_in("986686 2000 1\n", &ns));
-    ck_assert_uint_eq(ns, 988686);
+    uint64_t cpu_ns = 0, queued_ns = 0;
+    ck_assert(sbt_proc_used_in("986686 2000 1\n", &cpu_ns, &queued_ns));
+    ck_assert_uint_eq(cpu_ns, 986686);
+    ck_assert_uint_eq(queued_ns, 2000);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        ck_assert(!sbt_proc_used_in(others[i], &ns));
+        ck_assert(!sbt_proc_used_in(others[i], &cpu_ns, &queued_ns));
 }
 
 static atomic_bool stops;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/det/nap.h"
 #include "engine/det/schedule.h"
 #include "engine/det/turn.h"
 #include "os/lock.h"
@@ -55,11 +56,7 @@ struct det_look {
     uint64_t logical, since_ns; /* 0: no look */
     uint32_t on;                /* the kernel thread on which the holder ran then; 0: not known */
     uint64_t cpu_ns;            /* and its CPU time */
-    struct det_nap {            /* since when each look has found it asleep in the kernel */
-        uint32_t on;            /* that kernel thread; 0: the last look has not */
-        uint64_t since_ns;
-        uint64_t used_ns; /* CPU time and waits for a processor by then */
-    } nap;
+    struct det_nap nap;         /* the first look since which it may wait in the kernel; `on` 0: none */
 };
 
 /* Of a blocked thread: it goes on without the turn when it is woken (release.c). */

@@ -26,11 +26,13 @@ static bool may_write(pthread_rwlock_t *l) {
     return sbt_rwlock_of(l)->writer == 0 && sbt_rwlock_of(l)->state == 0;
 }
 
-static void wake_kind(pthread_rwlock_t *l, uint32_t n, uint32_t kind) {
+/* How many, without those that a handler keeps: these may come for the lock much later. */
+static uint32_t wake_kind(pthread_rwlock_t *l, uint32_t n, uint32_t kind) {
     struct det_round *r = det_round;
     sbt_lock_take(&r->lock);
-    turn_wake_bits(&r->turn, (uintptr_t)l, n, kind);
+    n = turn_wake_bits(&r->turn, (uintptr_t)l, n, kind);
     sbt_lock_drop(&r->lock);
+    return n;
 }
 
 /* The first that waits is a writer, or writers go first. */
@@ -49,13 +51,14 @@ static bool is_writers_turn(pthread_rwlock_t *l) {
  * turn of each. So a thread that is woken and does not get the lock, or shares it, looks again for those that were not:
  *  1. A writer is woken, and a reader that has not waited takes the lock.
  *  2. The readers that wait may have it too, and that reader may need one of them.
+ * Where handlers keep all writers that are woken, the readers go on.
  */
 static void wake_next(pthread_rwlock_t *l) {
     if (det_nobody_waits(l) || sbt_rwlock_of(l)->writer != 0)
         return;
-    if (may_write(l) && is_writers_turn(l))
-        wake_kind(l, 1, WRITER);
-    else if (may_read(l))
+    if (may_write(l) && is_writers_turn(l) && wake_kind(l, 1, WRITER) != 0)
+        return;
+    if (may_read(l))
         wake_kind(l, UINT32_MAX, READER);
 }
 

@@ -6,8 +6,7 @@
  * the turn, so the thread goes on outside.
  *
  * A thread that could run, but has hardly had a processor since it got the turn, is no stall: the machine is busy.
- * Nor does a thread wait in such a call that computes, or waits for a processor, and sleeps at the moment of a look:
- * each look has found it asleep for as long as a stall takes, and it has slept for half of that time.
+ * Nor does a thread wait in such a call that computes, and sleeps at the moment of a look (nap.h).
  *
  * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
  * have been lost. No kernel or processor loses one, but an emulator has.
@@ -97,16 +96,15 @@ static uint64_t cpu_ns_of(uint32_t tid) {
                : 0;
 }
 
-/* It is asleep in the kernel, and in no wait of ours. */
-static bool naps(uint32_t holder, struct det_nap *nap) {
-    const uint32_t on = runs_on(holder);
-    if (on == 0 || __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0 ||
-        sbt_proc_state(on) != 'S')
-        return false;
-    *nap = (struct det_nap){.on = on, .since_ns = sbt_now_ns()};
-    if (!sbt_proc_used(on, &nap->used_ns))
-        nap->used_ns = cpu_ns_of(on);
-    return runs_on(holder) == on;
+/* `on` 0: it is in a wait of ours, or not known. */
+static struct det_nap look_at(uint32_t holder) {
+    const uint32_t on = holder != TURN_NO_THREAD ? runs_on(holder) : 0;
+    if (on == 0 || __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
+        return (struct det_nap){0};
+    struct det_nap nap = {.on = on, .is_asleep = sbt_proc_state(on) == 'S', .at_ns = sbt_now_ns()};
+    if (!sbt_proc_used(on, &nap.cpu_ns, &nap.queued_ns))
+        nap.cpu_ns = cpu_ns_of(on);
+    return runs_on(holder) == on ? nap : (struct det_nap){0};
 }
 
 static uint64_t patience_ns(uint32_t holder) {
@@ -179,24 +177,14 @@ static bool is_late(struct det_round *r, struct det_look *since) {
     return now - since->since_ns >= patience_ns(since->holder);
 }
 
-/*
- * The look that began as `since` has found the holder so (nap->on 0: not asleep). Has it been asleep at each look for
- * long enough, and for half of the time?
- */
-static bool has_napped(const struct det_look *since, const struct det_nap *nap) {
+/* The look that began as `since` has found the holder so. Does it wait in the kernel? */
+static bool is_wait(const struct det_look *since, const struct det_nap *nap) {
     struct det_round *r = det_round;
-    struct det_nap *first = &r->look.nap;
-    bool has = false;
     sbt_lock_take(&r->lock);
-    if (r->look.holder == since->holder && r->look.logical == since->logical && r->look.since_ns == since->since_ns) {
-        const uint64_t ns = nap->since_ns - first->since_ns;
-        if (nap->on == 0 || nap->on != first->on || nap->used_ns - first->used_ns > ns / 2)
-            *first = *nap;
-        else
-            has = ns >= patience_ns(since->holder);
-    }
+    bool waits = r->look.holder == since->holder && r->look.logical == since->logical &&
+                 r->look.since_ns == since->since_ns && det_nap_is_wait(&r->look.nap, nap, patience_ns(since->holder));
     sbt_lock_drop(&r->lock);
-    return has;
+    return waits;
 }
 
 static uint64_t stall_ns(uint32_t holder) {
@@ -227,9 +215,9 @@ bool det_look_for_stall(void) {
     bool stalls = is_late(r, &since);
     sbt_lock_drop(&r->lock);
     uint32_t holder = since.holder;
-    struct det_nap nap = {0};
-    bool sleeps = holder != TURN_NO_THREAD && naps(holder, &nap);
-    bool waits = has_napped(&since, &nap);
+    const struct det_nap nap = look_at(holder);
+    bool sleeps = nap.is_asleep;
+    bool waits = holder != TURN_NO_THREAD && is_wait(&since, &nap);
     if (stalls)
         stalls = sleeps ? waits : sbt_now_ns() - since.since_ns >= stall_ns(holder) && !lacks_processor(&since);
     if (stalls && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
