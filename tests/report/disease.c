@@ -495,8 +495,9 @@ static void killed_asleep(void) {
         pthread_cond_wait(&never, &hot);
 }
 
-/* Killed by another thread, after its time without a call. */
+/* Killed by another thread, after its time without a call, and when it waits for that thread. */
 static void *killing_thread(void *argument) {
+    pause_us(30000);
     raise(SIGKILL);
     return argument;
 }
