@@ -179,7 +179,7 @@ uint32_t sbt_switch_runs_on(uint32_t home_tid) {
  * A thread that is not known may not have begun: then it must get no fiber. A fiber that is away is brought home, as
  * for a signal: it may compute for long before it waits.
  */
-static void pin_other(pthread_t thread, uint32_t tid) {
+static void pin_other(pthread_t thread, uint32_t tid, enum sbt_pin pin) {
     struct sbt_fiber *f = sbt_pool_find(thread, tid);
     bool is_main = thread != 0 ? thread == SBT_SWITCH->main_thread : tid == SBT_SWITCH->main_tid;
     if (f == NULL && !is_main && (thread != 0 || is_of_process(tid))) {
@@ -193,23 +193,23 @@ static void pin_other(pthread_t thread, uint32_t tid) {
     }
     if (f == NULL)
         return;
-    __atomic_fetch_or(&f->pinned, SBT_PIN_HERITABLY, __ATOMIC_SEQ_CST); /* pairs with the fence of obey_recall */
+    __atomic_fetch_or(&f->pinned, (uint8_t)pin, __ATOMIC_SEQ_CST); /* pairs with the fence of obey_recall */
     if (__atomic_load_n(&f->away, __ATOMIC_RELAXED) != 0 && sbt_recall_start())
         sbt_recall(f, SBT_RECALL_TO_GO_ON, RECALL_LOOKS);
 }
 
-void sbt_pin_tid(uint32_t tid) {
+void sbt_pin_tid(uint32_t tid, bool heritably) {
     if (tid == 0 || tid == sbt_thread_tid())
-        sbt_pin_self(true);
+        sbt_pin_self(heritably);
     else if (SBT_UNLIKELY(sbt_switch_wanted))
-        pin_other(0, tid);
+        pin_other(0, tid, heritably ? SBT_PIN_HERITABLY : SBT_PIN_ITSELF);
 }
 
 void sbt_pin_thread(pthread_t thread) {
     if (pthread_equal(thread, pthread_self()))
         sbt_pin_self(true);
     else if (SBT_UNLIKELY(sbt_switch_wanted))
-        pin_other(thread, 0);
+        pin_other(thread, 0, SBT_PIN_HERITABLY);
 }
 
 uint32_t sbt_switch_home_tid(void) {

@@ -181,10 +181,10 @@ void sbt_pin_before_affinity(void);
 void sbt_pin_after_affinity(void);
 
 /*
- * As sbt_pin_self, heritably, for the thread of that kernel id (0: the caller) or pthread id. If the fiber of another
- * thread is away from home it is recalled.
+ * As sbt_pin_self, for the thread of that kernel id (0: the caller), or heritably for that of the pthread id. If the
+ * fiber of another thread is away from home it is recalled.
  */
-void sbt_pin_tid(uint32_t tid);
+void sbt_pin_tid(uint32_t tid, bool heritably);
 void sbt_pin_thread(pthread_t thread);
 
 /*

@@ -244,9 +244,11 @@ static void hot_one(void) {
 
 static pthread_barrier_t meeting;
 
+static long uneven_us = 5000;
+
 static void *uneven_thread(void *argument) {
     for (int i = 0; i < 30; i++) {
-        pause_us((long)argument == 2 ? 5000 : 1000);
+        pause_us((long)argument == 2 ? uneven_us : 1000);
         pthread_barrier_wait(&meeting);
     }
     return NULL;
@@ -255,6 +257,12 @@ static void *uneven_thread(void *argument) {
 static void barrier_imbalance(void) {
     pthread_barrier_init(&meeting, NULL, 4);
     run(4, uneven_thread);
+}
+
+/* By more than a busy machine makes the others late. */
+static void barrier_far_imbalance(void) {
+    uneven_us = 30000;
+    barrier_imbalance();
 }
 
 /* Two threads that share the work evenly; once one of them stops for a while. */
@@ -571,6 +579,7 @@ int main(int argc, char **argv) {
                     {"many-locks", many_locks},
                     {"hot-one", hot_one},
                     {"barrier-imbalance", barrier_imbalance},
+                    {"barrier-far-imbalance", barrier_far_imbalance},
                     {"barrier-stall", barrier_stall},
                     {"slow-release", slow_release},
                     {"idle-pool", idle_pool},

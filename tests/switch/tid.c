@@ -308,6 +308,7 @@ static bool is_home_or_cannot(void) {
 
 static void files(void) {
     to_target(open_it, is_home_or_cannot);
+    CHECK(getenv("SWITCHED") == NULL || n_moved > 1); /* the first one's file for main keeps no later thread at home */
 }
 
 /* ---- the owner of a futex with priority inheritance ---- */

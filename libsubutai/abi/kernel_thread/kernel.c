@@ -163,7 +163,7 @@ static bool installs_handler(long number, const long *argument) {
 /* A timer signals a thread: that has to be where the signal arrives. */
 static void pin_for_timer(const struct sigevent *event) {
     if (event != NULL && sbt_mapped_readable(event, sizeof *event) && event->sigev_notify == SIGEV_THREAD_ID)
-        sbt_pin_tid((uint32_t)event->_sigev_un._tid);
+        sbt_pin_tid((uint32_t)event->_sigev_un._tid, false);
 }
 
 /* Is the caller's affinity set to what it is? Then nothing changes, for its carrier either. libomp does so. */
@@ -257,7 +257,7 @@ SBT_EXPORT long syscall(long number, ...) {
     abi_outside_restrict(true, number, argument);
     judge_child(number, argument);
     if (another && !is_signal(number))
-        sbt_pin_tid(target);
+        sbt_pin_tid(target, number != SYS_pidfd_open); /* no thread inherits a file for another one */
     else if (binds)
         sbt_pin_before_affinity();
     else if (!another && number != SYS_sched_setaffinity)

@@ -199,7 +199,7 @@ SBT_EXPORT int nice(int more) {
 
 SBT_EXPORT int setpriority(__priority_which_t which, id_t id, int priority) {
     if (which == PRIO_PROCESS)
-        sbt_pin_tid((uint32_t)id);
+        sbt_pin_tid((uint32_t)id, true);
     return THEIRS(setpriority(which, id, priority));
 }
 
@@ -208,7 +208,7 @@ SBT_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus) 
     if (is_own)
         sbt_pin_before_affinity();
     else
-        sbt_pin_tid((uint32_t)pid);
+        sbt_pin_tid((uint32_t)pid, true);
     int r = THEIRS(sched_setaffinity(pid, size, cpus));
     if (is_own)
         sbt_pin_after_affinity();
@@ -216,13 +216,13 @@ SBT_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus) 
 }
 
 SBT_EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *parameters) {
-    sbt_pin_tid((uint32_t)pid);
+    sbt_pin_tid((uint32_t)pid, true);
     sbt_priority_note(policy);
     return THEIRS(sched_setscheduler(pid, policy, parameters));
 }
 
 SBT_EXPORT int sched_setparam(pid_t pid, const struct sched_param *parameters) {
-    sbt_pin_tid((uint32_t)pid);
+    sbt_pin_tid((uint32_t)pid, true);
     return THEIRS(sched_setparam(pid, parameters));
 }
 
@@ -327,7 +327,7 @@ SBT_EXPORT int pthread_cancel(pthread_t thread) {
 
 SBT_EXPORT int timer_create(clockid_t clock, struct sigevent *restrict event, timer_t *restrict timer) {
     if (event != NULL && event->sigev_notify == SIGEV_THREAD_ID)
-        sbt_pin_tid((uint32_t)event->_sigev_un._tid);
+        sbt_pin_tid((uint32_t)event->_sigev_un._tid, false);
     if (clock == CLOCK_THREAD_CPUTIME_ID || (clock < 0 && (clock & CLOCK_OF_A_THREAD) != 0))
         sbt_pin_self(false);
     return THEIRS(timer_create(clock, event, timer));
