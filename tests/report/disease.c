@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "disease.h"
+#include "killed.h"
 #include "pool.h"
 
 /* ---- locks ---- */
@@ -449,11 +450,6 @@ static void alone(void) {
 }
 
 /* A thread that is joined, and nothing else. */
-static void *computing_thread(void *argument) {
-    compute(1000);
-    return argument;
-}
-
 static void alone_joined(void) {
     run(1, computing_thread);
 }
@@ -484,79 +480,6 @@ static void by_signal(void) {
     for (int i = 0; i < SIGNALLING; i++)
         pthread_create(&threads[i], NULL, signalling_thread, NULL);
     sigwait(&one, &signo);
-}
-
-static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
-
-/* Killed while all of its threads sleep: one for a condition, and the other makes no call that a profile has. */
-static void *sleeping_thread(void *argument) {
-    pause_us(200000);
-    raise(SIGKILL);
-    return argument;
-}
-
-static void killed_asleep(void) {
-    pthread_t thread;
-    pthread_create(&thread, NULL, sleeping_thread, NULL);
-    pthread_mutex_lock(&hot);
-    for (;;)
-        pthread_cond_wait(&never, &hot);
-}
-
-/* Killed by another thread, after its time without a call, and when it waits for that thread. */
-static void *killing_thread(void *argument) {
-    pause_us(30000);
-    raise(SIGKILL);
-    return argument;
-}
-
-static void *dozing_thread(void *argument) {
-    pause_us(10000000);
-    return argument;
-}
-
-/* One thread sleeps, and the first one too, or it computes: both without a call that a profile has. */
-static void killed_after(bool computes) {
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, dozing_thread, NULL) != 0)
-        abort();
-    if (computes)
-        compute(200000);
-    else
-        pause_us(200000);
-    run(1, killing_thread);
-}
-
-static void killed_dozing(void) {
-    killed_after(false);
-}
-
-static void *ending_before(void *argument) {
-    compute(100000);
-    return argument;
-}
-
-static void *ending_thread(void *argument) {
-    compute(100000);
-    raise(SIGKILL);
-    return argument;
-}
-
-/* Threads that have ended before have computed, too; and the one that is killed since its beginning. */
-static void killed_computing(void) {
-    pthread_t thread;
-    for (int i = 0; i < 4; i++)
-        run(1, computing_thread);
-    if (pthread_create(&thread, NULL, dozing_thread, NULL) != 0)
-        abort();
-    compute(100000);
-    run(1, ending_thread);
-}
-
-/* Threads of a program that was this one before have computed. */
-static void killed_after_exec(void) {
-    run(3, ending_before);
-    execl("/proc/self/exe", "disease", "killed-dozing", (char *)NULL);
 }
 
 static void alone_together(void) {

@@ -39,4 +39,9 @@ static inline void run(int n, void *(*routine)(void *)) {
         pthread_join(threads[i], NULL);
 }
 
+static inline void *computing_thread(void *argument) {
+    compute(1000);
+    return argument;
+}
+
 #endif
