@@ -18,6 +18,7 @@
 #include "core/sites.h"
 #include "switch/mask.h"
 #include "switch/recall.h"
+#include "switch/receive.h"
 #include "switch/state.h"
 #include "switch/tuning.h"
 

@@ -8,6 +8,12 @@
 /* The signals that an idle carrier blocks. */
 uint64_t sbt_receive_idle_mask(void);
 
+/*
+ * From now on it matters which thread takes a signal: the program installs a handler, or changes a mask. The first call
+ * may wait for the carriers.
+ */
+void sbt_receive_begin(void);
+
 /* Once there are carriers: make the idle ones block what they should. Blocks until they do. */
 void sbt_receive_check_idle(void);
 

@@ -350,6 +350,11 @@ static const char *not_here(void) {
     const char *why = sbt_regs_unusable();
     if (why != NULL)
         return why;
+#ifdef SBT_PREFIX
+    /* A signal to a thread that is away would find its home thread, and neither recall it nor end its wait. */
+    if (!sbt_switch_insisted)
+        return "a library that is linked to the program does not see the signals and cancellations that it sends";
+#endif
     if (!sbt_fork_wipes() && !sbt_switch_insisted)
         return "the kernel does not clear memory in forked children";
     if (sbt_syscall0(SYS_getpid) < 0 || sbt_syscall0(SYS_gettid) < 0)

@@ -253,14 +253,9 @@ bool sbt_recall_spare_signals(sigset_t *set);
 void sbt_switch_mask_changed(void);
 
 /*
- * The program is about to install a signal handler or to change a mask: from now on it matters which thread takes a
- * signal. The first call may wait for the carriers.
- */
-void sbt_receive_begin(void);
-
-/*
- * The program is about to install a signal handler, or may do so unseen: as sbt_receive_begin, and the main thread
- * stays on its home thread from now on, where the kernel finds it first. It is there when this returns, or comes soon.
+ * The program is about to install a signal handler or to change a mask, or may do so unseen: from now on it matters
+ * which thread takes a signal. The first call may wait for the carriers. The main thread stays on its home thread from
+ * now on, where the kernel finds it first. It is there when this returns, or comes soon.
  */
 void sbt_switch_handles_signals(void);
 

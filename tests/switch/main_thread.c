@@ -56,6 +56,14 @@ static void handle_in_plugin(void) {
     SYS(handle_by(count_it));
 }
 
+/* By a function that ends switching, unless it is insisted on. */
+static void handle_by_sigset(void) {
+    void (*(*set)(int, void (*)(int)))(int);
+    *(void **)(void *)&set = dlsym(RTLD_DEFAULT, "sigset");
+    CHECK(set != NULL);
+    CHECK(set(SIGUSR1, count_it) == SIG_DFL);
+}
+
 static void (*install)(void) = handle;
 
 static void *meet_others(void *number) {
@@ -120,6 +128,11 @@ static void waits_by_number(void) {
     waits();
 }
 
+static void waits_sigset(void) {
+    install = handle_by_sigset;
+    waits();
+}
+
 static void waits_plugin(void) {
     install = handle_in_plugin;
     waits();
@@ -175,6 +188,40 @@ static void itself(void) {
     check_handled_at_home();
     all_end();
     CHECK_INT(main_meets(meet_others), 0);
+    all_end();
+}
+
+/* ---- another thread loads code that changes its mask, before anything tells that it may ---- */
+static sem_t is_loaded;
+
+static void *meet_and_load(void *number) {
+    meet_others(number);
+    OK_ERRNO(sem_wait(&is_loaded));
+    CHECK(dlopen(getenv("PLUGIN_MASKS"), RTLD_NOW) != NULL);
+    return meet_others(number);
+}
+
+static void *meet_twice(void *number) {
+    meet_others(number);
+    return meet_others(number);
+}
+
+static void others_mask(void) {
+    int n_away = 0;
+    OK(pthread_barrier_init(&barrier, NULL, N + 1));
+    OK_ERRNO(sem_init(&is_loaded, 0, 0));
+    for (long i = 0; i < N; i++)
+        threads[i] = thread_start(i == 0 ? meet_and_load : meet_twice, (void *)i);
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        n_away += proc_kernel_thread() != getpid();
+    }
+    check_switched(n_away);
+    OK_ERRNO(sem_post(&is_loaded));
+    for (int i = 0; i < ROUNDS; i++) { /* in the first one the plug-in is loaded */
+        meet();
+        CHECK_INT(proc_kernel_thread(), getpid());
+    }
     all_end();
 }
 
@@ -289,12 +336,14 @@ int main(int argc, char **argv) {
         {"handler-while-main-waits", waits},
         {"handler-by-number-while-main-waits", waits_by_number},
         {"handler-of-plugin-while-main-waits", waits_plugin},
+        {"ends-by-sigset-while-main-waits", waits_sigset},
         {"handler-while-main-nanosleeps", nanosleeps},
         {"handler-while-main-polls", polls},
         {"handler-while-main-selects", selects},
         {"handler-while-main-ppolls", ppolls},
         {"handler-while-main-computes", computes},
         {"handler-of-main-itself", itself},
+        {"mask-of-plugin", others_mask},
         {"handler-before-threads", before},
         {"handler-none", none},
         {"bound-by-call", bound_by_call},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loaded by eligibility_dynamic.c and main_thread.c. Built four times: harmless; with REFUSED, importing what switching
- * does not bear; with INNER as a library that only the run path of the first one leads to; and with HANDLES, installing
- * a signal handler.
+ * Loaded by eligibility_dynamic.c and main_thread.c. Built five times: harmless; with REFUSED, importing what switching
+ * does not bear; with INNER as a library that only the run path of the first one leads to; with HANDLES, installing
+ * a signal handler; and with MASKS, changing the mask of the thread that loads it.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -20,6 +20,13 @@ int plugin_handle(void (*handler)(int));
 
 int plugin_handle(void (*handler)(int)) {
     return sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handler}, NULL);
+}
+#elif defined MASKS
+__attribute__((constructor)) static void mask(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 #elif defined INNER
 int plugin_inner(void);

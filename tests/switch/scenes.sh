@@ -24,6 +24,9 @@ for subject in subject subject-pin timed pin main-thread tid signal-stack recall
         check "$scene: says so" matches "$err" 'threads are no longer switched but wait adaptively: .* uses .*, which '
     done
 done
+run "$SUBUTAI" run --verbose 2 --wait 'switch!' -- env SWITCHED=1 "$SUBJECTS/switch-main-thread" ends-by-sigset-while-main-waits
+check "ends-by-sigset-while-main-waits, switched at all costs: goes on switching" is "$(grep -c 'no longer switched' <<<"$err")" 0
+check "ends-by-sigset-while-main-waits, switched at all costs" is "$status" 0
 
 run timeout -s KILL "$(stretched 60)" taskset -c "$(allowed_cpu)" "$SUBUTAI" run --verbose 2 --wait switch -- \
     env SWITCHED=1 BESIDE=1 "$SUBJECTS/switch-subject" yielders-beside

@@ -170,7 +170,7 @@ static const sigset_t *without_recall_signals(int how, const sigset_t *set, sigs
 SBT_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
     sigset_t copy;
     if (set != NULL)
-        sbt_receive_begin();
+        sbt_switch_handles_signals();
     int r = THEIRS(pthread_sigmask(how, without_recall_signals(how, set, &copy), old));
     if (set != NULL) {
         sbt_switch_mask_changed();
@@ -182,7 +182,7 @@ SBT_EXPORT int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *
 SBT_EXPORT int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old) {
     sigset_t copy;
     if (set != NULL)
-        sbt_receive_begin();
+        sbt_switch_handles_signals();
     int r = THEIRS(sigprocmask(how, without_recall_signals(how, set, &copy), old));
     if (set != NULL) {
         sbt_switch_mask_changed();

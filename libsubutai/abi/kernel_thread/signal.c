@@ -71,6 +71,8 @@ SBT_EXPORT handler_function *sigset(int number, handler_function *handler) {
     sigset_t one, before;
     int how = handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK;
     sbt_init();
+    if (handler != SIG_HOLD)
+        before_handler(handler);
     sigemptyset(&one);
     if (sigaddset(&one, number) != 0 || sbt_handlers_set(number, handler == SIG_HOLD ? NULL : &action, &old) != 0 ||
         sigprocmask(how, &one, &before) != 0)
