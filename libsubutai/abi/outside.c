@@ -33,6 +33,8 @@
 #include "abi/abi.h"
 #include "abi/outside.h"
 #include "core/log.h"
+#include "os/arch.h"
+#include "os/mapped.h"
 #include "os/real_outside.h"
 #include "switch/switch.h"
 
@@ -316,6 +318,62 @@ OUTSIDE_IF(may_wait_to_write(fd, SIZE_MAX), ssize_t, writev, (int fd, const stru
 
 OUTSIDE_IF((operation & LOCK_UN) == 0 && ((operation & LOCK_NB) == 0 || loops()), int, flock, (int fd, int operation),
            (fd, operation))
+
+/* ---- queues and semaphores that processes share ---- */
+
+/* Of System V's the kernel restarts none. */
+#define OUTSIDE_SYSTEM_V(waits, sleeps, result, name, parameters, arguments)                                           \
+    SLOW_IF(waits, result, name, parameters, arguments)                                                                \
+    OUTSIDE_SLEEP(sleeps, result, name, parameters, arguments)
+
+OUTSIDE_SYSTEM_V((flags & IPC_NOWAIT) == 0 || loops(), (flags & IPC_NOWAIT) == 0, ssize_t, msgrcv,
+                 (int queue, void *message, size_t n, long type, int flags), (queue, message, n, type, flags))
+
+OUTSIDE_SYSTEM_V((flags & IPC_NOWAIT) == 0 || loops(), (flags & IPC_NOWAIT) == 0, int, msgsnd,
+                 (int queue, const void *message, size_t n, int flags), (queue, message, n, flags))
+
+/* One that only raises semaphores does not wait, nor is it a look. */
+static bool may_wait_for(const struct sembuf *operations, size_t n) {
+    bool looks = false;
+    if (n == 0 || n > SHRT_MAX || !sbt_mapped_readable(operations, n * sizeof *operations))
+        return false; /* the kernel refuses it */
+    for (size_t i = 0; i < n; i++) {
+        if (operations[i].sem_op > 0)
+            continue;
+        if ((operations[i].sem_flg & IPC_NOWAIT) == 0)
+            return true;
+        looks = true;
+    }
+    return looks && loops();
+}
+
+OUTSIDE_SYSTEM_V(may_wait_for(operations, n), true, int, semop, (int set, struct sembuf *operations, size_t n),
+                 (set, operations, n))
+
+OUTSIDE_SYSTEM_V(may_wait_for(operations, n), true, int, semtimedop,
+                 (int set, struct sembuf *operations, size_t n, const struct timespec *timeout),
+                 (set, operations, n, timeout))
+
+/* POSIX's. The system call, because the function of the C library was in a library of its own. */
+static bool may_wait_for_message(mqd_t queue) {
+    struct mq_attr attributes;
+    return sbt_syscall3(SYS_mq_getsetattr, queue, 0, &attributes) == 0 && (attributes.mq_flags & O_NONBLOCK) == 0;
+}
+
+OUTSIDE_IF(may_wait_for_message(queue) || loops(), ssize_t, mq_receive,
+           (mqd_t queue, char *message, size_t n, unsigned *priority), (queue, message, n, priority))
+
+OUTSIDE_IF(may_wait_for_message(queue) || loops(), ssize_t, mq_timedreceive,
+           (mqd_t queue, char *restrict message, size_t n, unsigned *restrict priority,
+            const struct timespec *restrict end),
+           (queue, message, n, priority, end))
+
+OUTSIDE_IF(may_wait_for_message(queue), int, mq_send, (mqd_t queue, const char *message, size_t n, unsigned priority),
+           (queue, message, n, priority))
+
+OUTSIDE_IF(may_wait_for_message(queue), int, mq_timedsend,
+           (mqd_t queue, const char *message, size_t n, unsigned priority, const struct timespec *end),
+           (queue, message, n, priority, end))
 
 /* ---- sockets ---- */
 

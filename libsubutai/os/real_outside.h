@@ -7,6 +7,9 @@
 #ifndef SBT_OS_REAL_OUTSIDE_H
 #define SBT_OS_REAL_OUTSIDE_H
 
+#include <mqueue.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -44,7 +47,15 @@
     F(int, recvmmsg, (int, struct mmsghdr *, unsigned, int, struct timespec *))                                        \
     F(int, sendmmsg, (int, struct mmsghdr *, unsigned, int))                                                           \
     F(int, system, (const char *))                                                                                     \
-    F(int, flock, (int, int))
+    F(int, flock, (int, int))                                                                                          \
+    F(ssize_t, msgrcv, (int, void *, size_t, long, int))                                                               \
+    F(int, msgsnd, (int, const void *, size_t, int))                                                                   \
+    F(int, semop, (int, struct sembuf *, size_t))                                                                      \
+    F(int, semtimedop, (int, struct sembuf *, size_t, const struct timespec *))                                        \
+    F(ssize_t, mq_receive, (mqd_t, char *, size_t, unsigned *))                                                        \
+    F(ssize_t, mq_timedreceive, (mqd_t, char *, size_t, unsigned *, const struct timespec *))                          \
+    F(int, mq_send, (mqd_t, const char *, size_t, unsigned))                                                           \
+    F(int, mq_timedsend, (mqd_t, const char *, size_t, unsigned, const struct timespec *))
 
 struct sbt_real_outside {
     SBT_REAL_OUTSIDE_FUNCTIONS(SBT_REAL_POINTER)

@@ -24,6 +24,12 @@ for how in "" --serial; do
     check "nor does one that looks again and again without waiting ($how)" is "$status $out" "0 $(printf '%s\n' poll ppoll select \
         pselect epoll_wait epoll_pwait recv recvmsg recvmmsg sigtimedwait flock waitpid)"
 done
+rm -f queues.schedule
+within 40 "$SUBUTAI" run --engine det --schedule queues.schedule -- "$ORDERED" queues
+check "nor one at a queue or a semaphore that processes share" is "$status $out$err" "0 $(printf '%s\n' semop semtimedop msgrcv msgsnd \
+    mq_receive mq_timedreceive mq_send mq_timedsend)"
+run "$SUBUTAI" schedule dump queues.schedule
+check "and only to wait there is a call outside" is "$status $(grep -c ' returns from_call$' <<<"$out") $(grep -c ' released$' <<<"$out")" "0 8 0"
 rm -f rings.schedule
 within 20 "$SUBUTAI" run --engine det --schedule rings.schedule -- "$ORDERED" rings
 ended="$status ${out//$'\n'/,}" waits=$(grep -c '^waited$' <<<"$out")

@@ -345,6 +345,7 @@ static const struct {
     {"stdio", through_stdio},           /* the same by fgets, a call that the library does not see */
     {"stdio-last", leaves_after_stdio}, /* such a call, and the process ends behind it */
     {"rings", through_rings},           /* io_uring, and asynchronous I/O of the kernel */
+    {"queues", through_queues},         /* queues and semaphores of System V and POSIX */
     {"looks", loops_of_looks},          /* calls that do not wait, again and again */
     {"looks-within", looks_within},     /* the same, at what threads of the process give */
     {"parts", waits_of_parts},          /* waits of which a clock says how much is left */

@@ -43,6 +43,7 @@ int through_stdio(void);
 int leaves_after_stdio(void);
 int through_calls(void);
 int through_rings(void);
+int through_queues(void);
 int loops_of_looks(void);
 int looks_within(void);
 int dozes(void);

@@ -31,6 +31,9 @@ for engine in glibc direct; do
     check "$engine: exit 0" matches "$status $said" '^0 [0-9]+$'
     check "each way to sleep is a wait" each_waits 8
     check "and possible" possible t.sbt
+    record queues
+    check "$engine: exit 0" matches "$status $said" '^0 [0-9]+$'
+    check "each wait at a queue or a semaphore that processes share is one" each_waits 5
     record calls
     check "$engine: exit 0" matches "$status $said" '^0 [0-9]+$'
     check "each call that waited is one" each_waits 6

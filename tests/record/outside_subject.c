@@ -4,6 +4,7 @@
  * by its own clock, in nanoseconds. Knows nothing of Subutai.
  */
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,7 +17,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -126,6 +130,45 @@ static void release_calls(void) {
     await(4);
     int client = socket(AF_UNIX, SOCK_STREAM, 0);
     OK_ERRNO(connect(client, (struct sockaddr *)&address, sizeof address));
+}
+
+/* ---- queues and semaphores that processes share ---- */
+static int set, queue;
+static mqd_t messages;
+
+static void *queues(void *unused) {
+    struct sembuf down = {.sem_op = -1};
+    const struct timespec soon = {100, 0}, end = {time(NULL) + 100, 0};
+    char text[8];
+    long message[2];
+    WAITS(0, semop(set, &down, 1));
+    WAITS(1, semtimedop(set, &down, 1, &soon));
+    WAITS(2, msgrcv(queue, message, 8, 0, 0));
+    WAITS(3, mq_receive(messages, text, 8, NULL));
+    WAITS(4, mq_timedreceive(messages, text, 8, NULL, &end));
+    return unused;
+}
+
+static void release_queues(void) {
+    struct sembuf up = {.sem_op = 1};
+    const long message[2] = {1, 0};
+    for (int step = 0; step < 5; step++) {
+        await(step);
+        SYS(step < 2    ? semop(set, &up, 1)
+            : step == 2 ? msgsnd(queue, message, 8, 0)
+                        : mq_send(messages, "1234567", 8, 0));
+    }
+    SYS(semctl(set, 0, IPC_RMID));
+    SYS(msgctl(queue, IPC_RMID, NULL));
+}
+
+static void open_queues(void) {
+    char name[32];
+    snprintf(name, sizeof name, "/outside-%d", (int)getpid());
+    SYS(set = semget(IPC_PRIVATE, 1, 0600));
+    SYS(queue = msgget(IPC_PRIVATE, 0600));
+    SYS(messages = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &(struct mq_attr){.mq_maxmsg = 2, .mq_msgsize = 8}));
+    SYS(mq_unlink(name));
 }
 
 /* Calls that return at once, and long ones in which another thread has the core. */
@@ -339,6 +382,7 @@ static const struct {
     void (*first)(void);
 } ways[] = {{"sleeps", sleeps, nothing},
             {"calls", calls, release_calls},
+            {"queues", queues, release_queues},
             {"at-once", at_once, compute},
             {"interrupted", interrupted, interrupt},
             {"restarted", restarted, interrupt_three_times},
@@ -361,6 +405,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(argv[1], ways[i].name) != 0)
             continue;
+        if (ways[i].thread == queues)
+            open_queues();
         if (ways[i].first == compute)
             stay_on_one_cpu();
         thread = thread_start(ways[i].thread, NULL);

@@ -11,7 +11,10 @@
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 
 #define ROUNDS 100
@@ -167,6 +170,36 @@ static void selects(void) {
 static void ppolls(void) {
     check_switched(main_meets(meet_and_handle));
     SYS(ppoll(NULL, 0, &(struct timespec){.tv_nsec = 4 * BLOCK_MS * 1000000}, NULL));
+    all_end();
+}
+
+static void semops(void) {
+    struct sembuf down = {.sem_op = -1};
+    int set = semget(IPC_PRIVATE, 1, 0600);
+    SYS(set);
+    check_switched(main_meets(meet_and_handle));
+    CHECK_ERRNO(semtimedop(set, &down, 1, &(struct timespec){.tv_nsec = 4 * BLOCK_MS * 1000000}), EAGAIN);
+    SYS(semctl(set, 0, IPC_RMID));
+    all_end();
+}
+
+static int queue;
+
+static void *meet_handle_and_send(void *number) {
+    const long message[2] = {1, 0};
+    meet_and_handle(number);
+    sleep_ms(BLOCK_MS);
+    SYS(msgsnd(queue, message, sizeof *message, 0));
+    return number;
+}
+
+static void receives(void) {
+    long message[2];
+    queue = msgget(IPC_PRIVATE, 0600);
+    SYS(queue);
+    check_switched(main_meets(meet_handle_and_send));
+    CHECK_INT(msgrcv(queue, message, sizeof *message, 0, 0), sizeof *message);
+    SYS(msgctl(queue, IPC_RMID, NULL));
     all_end();
 }
 
@@ -341,6 +374,8 @@ int main(int argc, char **argv) {
         {"handler-while-main-polls", polls},
         {"handler-while-main-selects", selects},
         {"handler-while-main-ppolls", ppolls},
+        {"handler-while-main-semops", semops},
+        {"handler-while-main-receives", receives},
         {"handler-while-main-computes", computes},
         {"handler-of-main-itself", itself},
         {"mask-of-plugin", others_mask},
