@@ -71,7 +71,28 @@ slow-release barrier-release meeting --engine glibc
 idle-pool idle work_there --engine glibc
 broadcast-storm broadcast-storm work_there --engine glibc
 futile-wakeups futile-wakeups gathered --engine glibc
+interpreter interpreter-lock _PyRuntime+0x8 --engine glibc
 EOF2
+
+out=$(cat interpreter.json)
+check "an interpreter's lock is a lock: waits for it are contention, and not idle" json '.[0] | .summary.idle.share < 0.05 and
+    (.advice[0].object as $o | .objects[] | select(.id == $o) | .name == "GIL (_PyRuntime+0x8)" and .type == "cond" and .as_lock) and
+    ([.objects[] | select(.symbol == "_PyRuntime+0x38") | .type, .name] == ["mutex", "GIL (_PyRuntime+0x38)"])'
+if python=$(PATH=/usr/bin command -v python3) && "$python" -c 'import sysconfig, sys; sys.exit(sys.version_info < (3, 7) or
+    sysconfig.get_config_var("Py_GIL_DISABLED") == 1)'; then
+    cat >threads.py <<'END'
+import threading
+threads = [threading.Thread(target=lambda: sum(i & 3 for i in range(1000000))) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+END
+    run "$SUBUTAI" record --engine glibc -o python.sbt -- "$python" threads.py
+    subutai report --json python.sbt
+    check "CPython's is found by its name" json '.[0] | [.advice[] | select(.cause == "interpreter-lock") | .objects[0]] as [$o] |
+        .objects[] | select(.id == $o).name | startswith("GIL (_PyRuntime+0x")'
+else
+    skip "CPython's lock" "no Python 3.7 or later with one in /usr/bin"
+fi
 
 many='.[0] | .advice[0].cause == "many-locks" and .groups[.advice[0].group].objects > 3900 and
     .groups[.advice[0].group].acquisitions == 200000'

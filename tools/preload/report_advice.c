@@ -239,6 +239,15 @@ static char *many_locks(const struct writer *w) {
                       2 * REP_CALL_NS, percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
+static char *interpreter_lock(const struct writer *w) {
+    return cmd_format(
+        "Threads wait for CPython's interpreter lock (GIL) for %.1f %% of their time, at %s: Python code of "
+        "one thread runs at a time, so more threads do not make it faster. Processes "
+        "(multiprocessing) do, and work in calls that give the lock up, as numpy's do; and a "
+        "CPython that is built without it.",
+        100 * w->advice->value, w->name);
+}
+
 /* What the recorder calls so is OpenMP's: workers wait for a region or for tasks there. */
 static bool may_be_lock(const struct writer *w) {
     return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
@@ -318,6 +327,7 @@ static sentence *const sentences[REP_N_CAUSES] = {[REP_DEADLOCK] = deadlock,
                                                   [REP_FUTILE_WAKEUPS] = futile_wakeups,
                                                   [REP_FALSE_SPIN] = false_spin,
                                                   [REP_MANY_LOCKS] = many_locks,
+                                                  [REP_INTERPRETER_LOCK] = interpreter_lock,
                                                   [REP_IDLE] = idle,
                                                   [REP_OFF_CPU] = off_cpu,
                                                   [REP_TOO_MANY_THREADS] = too_many_threads,
