@@ -37,6 +37,12 @@ return [shown.flatMap((e) => {
 """
 
 
+def missing() -> str:
+    """What keeps a browser from being used here; "" if nothing does."""
+    absent = [name for name in NEEDED if shutil.which(name) is None]
+    return f"no {' and no '.join(absent)}" if absent else ""
+
+
 class Page:
     """A page in a window of its own."""
 

@@ -49,6 +49,7 @@ if no=$("$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/browser.py" 2>&1); then
     run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_narrow.py" widest.html ${PICTURES:+"$PICTURES"}
     points "in narrow windows: "
 else
+    check "a browser is missing" matches "$no" '^no chromium( and no chromedriver)?$|^no chromedriver$' # and not a mistake
     skip "the page in a browser" "$no"
 fi
 cat >graph.py <<'EOF2'

@@ -26,6 +26,11 @@ return chooser.options.length;
 page = Page(PAGE)
 point(page.until(READY), "the page is drawn")
 shows = page.js("return [...document.querySelectorAll('[data-show]')].map((e) => e.dataset.show)") or ["p0"]
+BUTTONS = "return [...document.querySelectorAll('[data-show]')].map((e) => [e.textContent, e.title])"
+point(
+    all(len(text) < 110 and text.endswith(whole[-30:]) and whole[:30] in text for text, whole in page.js(BUTTONS)),
+    "the list of processes has the two ends of command lines, however long they are",
+)
 for width in (400, 320):
     page.narrow(width)
     for show in shows:

@@ -17,6 +17,7 @@ from selenium.webdriver.common.keys import Keys
 
 import subutai
 from subutai import lanes
+from subutai.report import figures
 from subutai.report import timeline as drawn
 
 PAGE, TRACE, *PICTURES = sys.argv[1:]
@@ -80,7 +81,8 @@ point(counts() == of(expected.activity), "it has what the threads did")
 ticks = page.js("return document.querySelector('#p0 .timeline').layout.yaxis.ticktext")
 point(len(ticks) == len(threads), f"lanes have names: {', '.join(ticks)}")
 legend = [e.text for e in driver.find_elements(By.CSS_SELECTOR, "#p0 .colours li")]
-point("waiting for a mutex" in legend and "running" in legend, "and colours a meaning")
+used = [figures.LABELS[name] for i, name in enumerate(lanes.ACTIVITIES) if name != "absent" and i in counts()]
+point(legend == used and "waiting for a mutex" in used, f"and colours a meaning: {', '.join(legend)}")
 picture("whole")
 
 

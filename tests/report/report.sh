@@ -143,6 +143,10 @@ for name in sleeps own-wait; do
         select(.cause == "off-cpu").text | test("Locks.* are not what it waits for") == '"$is_known"' and
         test("in no call that is recorded") != '"$is_known"
 done
+ill off-profile.sbt sleeps --engine glibc --record-calls waits
+subutai report --json off-profile.sbt
+check "off the processor, in a profile: a record would say more" json '.[0].advice[] | select(.cause == "off-cpu").text |
+    test("A profile does not have .*: subutai record has calls") and (test("are not what it waits for") | not)'
 
 out=$(cat idle-pool.json)
 # A thread that loses its core with the lock held makes the others wait for the lock.

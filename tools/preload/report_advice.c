@@ -281,11 +281,14 @@ static char *off_cpu(const struct writer *w) {
     const struct rep_times *t = &r->threads[w->advice->thread].times;
     const uint64_t others_ns = r->times.cpu_ns - t->cpu_ns;
     const char *name = names_thread(w->page->names, w->advice->thread);
-    /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. */
-    const char *known = 2 * t->outside_ns > t->off_cpu_ns
-                            ? "Locks, conditions and the like are not what it waits for there."
-                            : "It waits there in no call that is recorded. A futex call of a library's own "
-                              "is none, as of libgomp where it is looked up by dlsym.";
+    /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. A
+     * profile has no calls that wait for the outside. */
+    const char *known =
+        2 * t->outside_ns > t->off_cpu_ns ? "Locks, conditions and the like are not what it waits for there."
+        : r->info.profile ? "A profile does not have what it waits for there: subutai record has calls that wait for "
+                            "files, other processes and time."
+                          : "It waits there in no call that is recorded. A futex call of a library's own "
+                            "is none, as of libgomp where it is looked up by dlsym.";
     char worked[32];
     if (2 * others_ns < r->path.off_cpu_ns)
         return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
