@@ -309,7 +309,11 @@ while read -r name cause least most; do
         .basis == \"simulated\" and .not_simulated == null and .ratio >= $least and .ratio <= $most"
     settled 'json "$gain"' "again-$name.sbt" "$name" --engine glibc
     check "--predict: $name: simulated, $least to $most times as fast" json "$gain"
-    check "--predict: $name: nothing is replayed otherwise than the changed trace has it" is "$err" ""
+    # Of the trace as it is, a line may say that trylocks are a wait: it depends on how long the machine takes between two
+    # (sim/polling.h). The changed trace has none.
+    check "--predict: $name: nothing is replayed otherwise than the changed trace has it" is "$(
+        grep -v '^subutai: predict: waits by calling trylock' <<<"$err"
+    )" ""
 done <<'EOF2'
 hot-lock hot-lock 1.3 4.5
 lock-over-io lock-over-io 2 5
