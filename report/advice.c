@@ -15,6 +15,7 @@
 #define GAIN_LEAST 0.05
 #define WAITS_LEAST 3
 #define IDLE_LEAST 0.25
+#define TURNS_LEAST 0.1
 #define MOSTLY 0.5
 #define FEW_HOLDS 0.05
 #define FUTILE_LEAST 0.3
@@ -168,7 +169,7 @@ static void advise_cond(struct rep_report *r, uint32_t object) {
     uint64_t woken = o->n_woken_by_broadcast + o->n_woken_by_signal;
     bool storm = o->n_futile_broadcast >= o->n_futile_signal;
     struct rep_advice a = about(r, storm ? REP_BROADCAST_STORM : REP_FUTILE_WAKEUPS, object);
-    if (o->type != SBT_TRACE_COND || woken < 8 || part((double)futile, (double)woken) < FUTILE_LEAST)
+    if (o->type != SBT_TRACE_COND || o->turns || woken < 8 || part((double)futile, (double)woken) < FUTILE_LEAST)
         return;
     double path_ns = (double)rep_path_of(o);
     if (o->mutex != REP_NONE) {
@@ -281,6 +282,28 @@ static void advise_many_locks(struct rep_report *r) {
     a.figure = "calls_share";
     a.unit = REP_SHARE;
     a.value = share;
+    advise(r, a);
+}
+
+/* The path has no hold of it: what its threads run meanwhile is work like any other. So nothing is known of a gain. */
+static void advise_interpreter(struct rep_report *r) {
+    struct rep_advice a = about(r, REP_INTERPRETER_LOCK, REP_NONE);
+    uint64_t waited_ns = 0;
+    for (uint32_t i = 0; i < r->info.n_objects; i++) {
+        const struct rep_object *o = &r->objects[i];
+        if (!o->turns)
+            continue;
+        waited_ns += o->wait_ns;
+        if (a.object == REP_NONE || o->wait_ns > r->objects[a.object].wait_ns)
+            a.object = i;
+    }
+    a.value = part((double)waited_ns, (double)r->times.life_ns);
+    if (a.object == REP_NONE || a.value < TURNS_LEAST)
+        return;
+    a.group = r->objects[a.object].group;
+    a.objects[a.n_objects++] = a.object;
+    a.figure = "waiting_share";
+    a.unit = REP_SHARE;
     advise(r, a);
 }
 
@@ -468,6 +491,7 @@ void rep_advise(struct rep_report *r) {
         if (r->details[i].barrier != NULL)
             advise_barrier(r, r->details[i].barrier);
     advise_many_locks(r);
+    advise_interpreter(r);
     advise_waste(r);
     advise_program(r);
     advise_order(r);
@@ -487,6 +511,7 @@ const char *rep_cause_name(unsigned cause) {
                                                     [REP_FUTILE_WAKEUPS] = "futile-wakeups",
                                                     [REP_FALSE_SPIN] = "false-spin",
                                                     [REP_MANY_LOCKS] = "many-locks",
+                                                    [REP_INTERPRETER_LOCK] = "interpreter-lock",
                                                     [REP_IDLE] = "idle",
                                                     [REP_OFF_CPU] = "off-cpu",
                                                     [REP_TOO_MANY_THREADS] = "too-many-threads",

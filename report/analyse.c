@@ -178,10 +178,11 @@ static bool analyse(struct rep_walk *w) {
     return true;
 }
 
-struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *progress, void *to,
+struct rep_report *rep_analyse(const struct sbt_trace *trace, struct rep_region turns, rep_progress *progress, void *to,
                                struct sbt_trace_error *error) {
     struct rep_report *r = calloc(1, sizeof *r);
-    struct rep_walk w = {.report = r, .trace = trace, .error = error, .progress = progress, .progress_to = to};
+    struct rep_walk w = {
+        .report = r, .trace = trace, .turns = turns, .error = error, .progress = progress, .progress_to = to};
     if (r == NULL) {
         rep_no_memory(error);
         return NULL;

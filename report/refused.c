@@ -26,6 +26,8 @@ const char *rep_change_refused(const struct rep_report *r, const struct rep_advi
         return "threads that wait for work cost no time";
     case REP_OFF_CPU:
         return "a trace does not say what a thread sleeps for";
+    case REP_INTERPRETER_LOCK:
+        return "a trace does not say what runs with the interpreter's lock";
     case REP_BARRIER_STALL:
         return "it is not the program that would be changed";
     case REP_DEADLOCK:

@@ -143,6 +143,7 @@ struct rep_object {
     bool made_by_init;
     bool gives_back;   /* a semaphore or futex that is a lock: a thread that has waited there gives it back */
     bool beside_lock;  /* a futex at which the readers of such a lock wait */
+    bool turns;        /* a condition at which threads wait for their interpreter's lock (struct rep_region) */
     bool unclear;      /* a futex that may be a lock, or not */
     bool counts_holds; /* a profile's semaphore: all holds are in its tallies */
     uint32_t made;     /* site of its init, or of its first use */
@@ -241,6 +242,7 @@ enum rep_cause {
     REP_FUTILE_WAKEUPS,
     REP_FALSE_SPIN,
     REP_MANY_LOCKS,
+    REP_INTERPRETER_LOCK,
     REP_IDLE,
     REP_OFF_CPU,
     REP_TOO_MANY_THREADS,
@@ -304,11 +306,17 @@ struct rep_report {
 /* Called now and then with the part of the work that is done, 0 to 1. NULL: not wanted. */
 typedef void rep_progress(void *to, double done);
 
+/* A part of the program's memory, its first byte and its length. */
+struct rep_region {
+    uint64_t address, size;
+};
+
 /*
  * NULL and *error: the trace is damaged, or there is no memory (offset 0). The trace must stay open for as long as the
- * report lives, since info's texts are the trace's.
+ * report lives, since info's texts are the trace's. `turns`: the conditions there are the lock of an interpreter, as
+ * CPython's, of which the trace alone does not tell that it is one; size 0: none are.
  */
-struct rep_report *rep_analyse(const struct sbt_trace *trace, rep_progress *progress, void *to,
+struct rep_report *rep_analyse(const struct sbt_trace *trace, struct rep_region turns, rep_progress *progress, void *to,
                                struct sbt_trace_error *error);
 void rep_free(struct rep_report *report);
 

@@ -186,12 +186,20 @@ static void begin_counts(struct rep_report *r) {
         r->threads[i].times.sections = (struct rep_sections){0};
 }
 
+static void find_turns(struct rep_walk *w) {
+    struct rep_report *r = w->report;
+    for (uint32_t i = 0; w->turns.size > 0 && i < r->info.n_objects; i++)
+        r->objects[i].turns = r->objects[i].type == SBT_TRACE_COND &&
+                              sbt_trace_object_address(w->trace, i) - w->turns.address < w->turns.size;
+}
+
 bool rep_survey(struct rep_walk *w) {
     struct rep_report *r = w->report;
     if (!read_all(w))
         return false;
     end_lives(r);
     made_of_profile(w);
+    find_turns(w);
     if (!rep_tallies(w) || !rep_permits_settle(w) || !rep_futexes_settle(w) || !choose_details(w) || !make_groups(w))
         return false;
     begin_counts(r);

@@ -130,6 +130,7 @@ struct rep_wait {
 struct rep_walk {
     struct rep_report *report;
     const struct sbt_trace *trace;
+    struct rep_region turns;
     struct sbt_trace_error *error;
     struct rep_walker *walkers; /* by thread */
     struct rep_lock *locks;     /* by object */
@@ -205,7 +206,7 @@ static inline bool rep_gives_back(const struct rep_report *r, const struct sbt_t
 }
 /* Is a wait there one for a lock, though by its name it might be one for work? */
 static inline bool rep_is_as_lock(const struct rep_object *o) {
-    return o->gives_back || o->beside_lock;
+    return o->gives_back || o->beside_lock || o->turns;
 }
 static inline bool rep_takes_permit(const struct rep_report *r, const struct sbt_trace_event *e) {
     return (e->op == SBT_TRACE_SEM_WAIT || e->op == SBT_TRACE_SEM_TRYWAIT || e->op == SBT_TRACE_FUTEX_WAIT) &&

@@ -29,6 +29,10 @@ _Thread_local struct rec_openmp_member rec_openmp_self __attribute__((tls_model(
 /* An object that has no address in the program. A report shows it by this name. */
 static char openmp_regions[8];
 
+const void *rec_openmp_regions(void) {
+    return openmp_regions;
+}
+
 static void run_member(void *region);
 
 /* No other functions of this library call the program's code that calls these functions. */

@@ -13,6 +13,8 @@
 bool rec_openmp_is_seen(void);
 /* There is one. Wait-free. */
 void rec_openmp_see(void);
+/* The object where workers wait for the next region. */
+const void *rec_openmp_regions(void);
 
 #define REC_OPENMP_NAMES(X)                                                                                            \
     X(GOMP_parallel)                                                                                                   \

@@ -9,6 +9,7 @@
  */
 #include <sys/syscall.h>
 
+#include "observe/openmp.h"
 #include "observe/record.h"
 
 /*
@@ -102,6 +103,11 @@ void rec_put_running(struct rec_thread *t, uint64_t now_ns) {
         end.object = t->call_waits.object;
         end.other = t->in_call - 1u == SBT_TRACE_THREAD_JOIN ? t->call_waits.other : SBT_TRACE_NONE;
         end.site = t->call_waits.site;
+    }
+    if (region_is_over && took_ns != 0) {
+        end.type = SBT_TRACE_FUTEX;
+        end.object = rec_number_of(t, SBT_TRACE_FUTEX, (uintptr_t)rec_openmp_regions());
+        end.site = t->arrival.site;
     }
     t->at_end = true;
     rec_put(t, &end);

@@ -10,6 +10,31 @@ from pathlib import Path
 from typing import Any
 
 NEEDED = ("chromium", "chromedriver")
+# What makes a page wider than its window: the page's own scrolling width first, then each element that ends right of
+# the window and is in none that scrolls or cuts off what is in it.
+STICKING = """
+const root = document.documentElement, right = root.clientWidth, found = [];
+const ends = (e) => e.getBoundingClientRect().right;
+const kept = (e) => e !== root && e !== null
+  && ((getComputedStyle(e).overflowX !== 'visible' && ends(e) <= right + 0.5) || kept(e.parentElement));
+for (const e of document.body.querySelectorAll('*')) {
+  if (e.getBoundingClientRect().width === 0 || ends(e) <= right + 0.5 || kept(e.parentElement)) continue;
+  const name = e.tagName.toLowerCase() + [...e.classList].map((c) => `.${c}`).join('');
+  const text = e.textContent.trim().replace(/\\s+/g, ' ').slice(0, 100);
+  found.push(`${name}, ${Math.round(e.getBoundingClientRect().width)} px, ends at ${Math.round(ends(e))} of ${right}: ${text}`);
+}
+if (root.scrollWidth > right) found.unshift(`the page is ${root.scrollWidth} px wide, in a window of ${right}`);
+return found;
+"""
+# The pictures that are shown and do not fill their element, and how many are shown.
+UNFIT = """
+const shown = [...document.querySelectorAll('.picture')].filter((e) => e.clientWidth > 0);
+return [shown.flatMap((e) => {
+  const drawn = e.querySelector('.main-svg')?.getBoundingClientRect() ?? {width: 0, height: 0};
+  if (Math.abs(drawn.width - e.clientWidth) <= 1 && Math.abs(drawn.height - e.clientHeight) <= 1) return [];
+  return [`picture ${e.dataset.figure ?? e.className}, ${drawn.width} by ${drawn.height}, in a place of ${e.clientWidth} by ${e.clientHeight}`];
+}), shown.length];
+"""
 
 
 def missing() -> str:
@@ -56,6 +81,32 @@ class Page:
                 return True
             time.sleep(0.05)
         print(f"# not within two minutes: {script}")
+        return False
+
+    def narrow(self, width: int, height: int = 900) -> None:
+        """A page of this width, which a window cannot be narrow enough for."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        self.until(f"return window.innerWidth === {width}")
+
+    def wide(self, width: int = 1400, height: int = 1000) -> None:
+        """A window of this width."""
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        self.driver.set_window_size(width, height)
+        self.until(f"return window.innerWidth > {width} * 0.9 && window.innerWidth <= {width}")
+
+    def fits(self) -> bool:
+        """Does it become so that the page needs no scrolling sideways, and pictures fill their places? Says what does not."""
+        end = time.monotonic() + 120
+        while True:
+            sticking, (unfit, pictures) = self.js(STICKING), self.js(UNFIT)
+            if not sticking and not unfit and pictures > 0:
+                return True
+            if time.monotonic() > end:
+                break
+            time.sleep(0.05)
+        for line in [*sticking, *unfit, f"{pictures} pictures"]:
+            print(f"# {line}")
         return False
 
     def complaints(self) -> list[str]:

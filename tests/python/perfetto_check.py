@@ -8,8 +8,7 @@ output: TAP
 import errno
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars

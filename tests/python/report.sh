@@ -17,6 +17,24 @@ check "a trace is recorded" is "$status" 0
 subutai record -o '<b>.sbt' -- /bin/true '<script>window.evil = 1</script><img src=x onerror="window.evil=1">'
 check "and one of a program that does not synchronize" is "$status" 0
 
+# The command, with the widest names and numbers that a report could have, in the place of those that it has: each name
+# is a word that has no place to break it, and each advice that there is is given.
+cat >widest <<END
+#!/bin/bash
+[[ "\$*" == *--json* ]] || exec '$SUBUTAI' "\$@"
+'$SUBUTAI' "\$@" | jq 'def named: IN("name", "symbol", "place", "function", "module", "file", "routine", "command", "path", "text");
+    def counted: test("^(ns|n|.*_ns|acquisitions|contended|generations|events|size)\$");
+    walk(if type == "object" then with_entries(
+        if (.key | named) and (.value | type == "string") then .value += "_with_a_long_name" * 12
+        elif (.key | counted) and (.value | type == "number") then .value *= 1e9
+        else . end) else . end) |
+    .advice |= (.[0] // {"cause": "", "object": null, "figure": null, "gain": {"share": null, "ratio": null, "basis": null}, "command": null, "text": "advice"}
+        | .measured = {"runs": 12345, "identical": false, "engines": [range(20) |
+            {"engine": "direct:wait=switch_and_a_long_name", "ratio": 1234567.5, "ratio_min": 1234567.5, "ratio_max": 1234567.5}]}
+        | [range(12) as \$i | . + {"cause": "a-cause-\(\$i)\("_which_is_long" * 10)"}])'
+END
+chmod +x widest
+
 # ---- the page ----
 subutai report --html both.html all.sbt '<b>.sbt'
 check "a page of two traces: nothing is printed" is "$status $out$err" "0 "
@@ -26,7 +44,12 @@ check "that names no other" is "$(grep -oE '<(script|link|img|iframe)[^>]* (src|
 if no=$("$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/browser.py" 2>&1); then
     run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_page.py" both.html all.sbt ${PICTURES:+"$PICTURES"}
     points "in a browser: "
+    PYSUBUTAI_COMMAND=$scratch/widest subutai report --html widest.html all.sbt '<b>.sbt'
+    check "a page with the widest names and numbers" is "$status $out$err" "0 "
+    run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/report_narrow.py" widest.html ${PICTURES:+"$PICTURES"}
+    points "in narrow windows: "
 else
+    check "a browser is missing" matches "$no" '^no chromium( and no chromedriver)?$|^no chromedriver$' # and not a mistake
     skip "the page in a browser" "$no"
 fi
 cat >graph.py <<'EOF2'

@@ -155,6 +155,10 @@ if $CC -O1 -fopenmp idle.c -o idle 2>/dev/null; then
     "$SUBUTAI" record -o idle.sbt -- ./idle
     idle=$("$SUBUTAI" report --json idle.sbt | jq -r '.advice[] | select(.cause == "idle").text')
     check "a worker without a region is idle there" matches "$idle" 'most at openmp_regions'
+    check "also for its last wait, which the program's end cut off" is "$("$SUBUTAI" report --json idle.sbt | jq -r '.objects as $o |
+        .unended[] | select(.thread == 1) | .object as $id | .kind, ($o[] | select(.id == $id).name), (.site != null)')" 'futex
+openmp_regions
+true'
     check "and that is no lock" is "$(grep -c parking_lot <<<"$idle")" 0
 else
     skip "a worker without a region" "the compiler has no OpenMP"

@@ -199,7 +199,8 @@ TEST(any_trace_is_changed_or_refused) {
         struct sbt_trace_error error = {.offset = 0};
         (void)sbt_trace_finish(scene.writer);
         scene.trace = sbt_trace_open(scene.path, &error);
-        scene.report = scene.trace != NULL ? rep_analyse(scene.trace, NULL, NULL, &error) : NULL;
+        scene.report =
+            scene.trace != NULL ? rep_analyse(scene.trace, (struct rep_region){.size = 0}, NULL, NULL, &error) : NULL;
         for (unsigned cause = 0; scene.report != NULL && cause < REP_N_CAUSES; cause++)
             for (uint32_t o = 0; o < scene.report->info.n_objects; o++) {
                 int got = change(scene.report, cause, o);

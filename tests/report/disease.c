@@ -445,6 +445,35 @@ static void known_times(void) {
            (unsigned long long)waited_ns, (unsigned long long)sem_waited_ns);
 }
 
+/* An interpreter's lock as CPython has it: a flag under a mutex, and a condition where threads wait for it. */
+static struct {
+    long before;
+    pthread_cond_t free;
+    pthread_mutex_t mutex;
+    bool is_taken;
+} interpreter_state __asm__("_PyRuntime") = {
+    .free = PTHREAD_COND_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER, .before = 1};
+
+static void *interpreting_thread(void *argument) {
+    for (int i = 0; i < 20; i++) {
+        pthread_mutex_lock(&interpreter_state.mutex);
+        while (interpreter_state.is_taken)
+            pthread_cond_wait(&interpreter_state.free, &interpreter_state.mutex);
+        interpreter_state.is_taken = true;
+        pthread_mutex_unlock(&interpreter_state.mutex);
+        compute(1000);
+        pthread_mutex_lock(&interpreter_state.mutex);
+        interpreter_state.is_taken = false;
+        pthread_cond_signal(&interpreter_state.free);
+        pthread_mutex_unlock(&interpreter_state.mutex);
+    }
+    return argument;
+}
+
+static void interpreter(void) {
+    run(4, interpreting_thread);
+}
+
 static void alone(void) {
     compute(1000);
 }
@@ -508,6 +537,7 @@ int main(int argc, char **argv) {
                     {"idle-pool", idle_pool},
                     {"broadcast-storm", broadcast_storm},
                     {"futile-wakeups", futile_wakeups},
+                    {"interpreter", interpreter},
                     {"too-many-threads", too_many_threads},
                     {"sleeps", sleeps},
                     {"own-wait", own_wait},

@@ -524,7 +524,7 @@ TEST(times_that_no_clock_has_are_refused) {
     ck_assert_int_eq(sbt_trace_finish(scene.writer), 0);
     struct sbt_trace *trace = sbt_trace_open(scene.path, &error);
     ck_assert_ptr_nonnull(trace);
-    ck_assert_ptr_null(rep_analyse(trace, NULL, NULL, &error));
+    ck_assert_ptr_null(rep_analyse(trace, (struct rep_region){.size = 0}, NULL, NULL, &error));
     ck_assert_ptr_nonnull(strstr(error.reason, "make no sense"));
     sbt_trace_close(trace);
     unlink(scene.path);

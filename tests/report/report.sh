@@ -71,7 +71,28 @@ slow-release barrier-release meeting --engine glibc
 idle-pool idle work_there --engine glibc
 broadcast-storm broadcast-storm work_there --engine glibc
 futile-wakeups futile-wakeups gathered --engine glibc
+interpreter interpreter-lock _PyRuntime+0x8 --engine glibc
 EOF2
+
+out=$(cat interpreter.json)
+check "an interpreter's lock is a lock: waits for it are contention, and not idle" json '.[0] | .summary.idle.share < 0.05 and
+    (.advice[0].object as $o | .objects[] | select(.id == $o) | .name == "GIL (_PyRuntime+0x8)" and .type == "cond" and .as_lock) and
+    ([.objects[] | select(.symbol == "_PyRuntime+0x38") | .type, .name] == ["mutex", "GIL (_PyRuntime+0x38)"])'
+if python=$(PATH=/usr/bin command -v python3) && "$python" -c 'import sysconfig, sys; sys.exit(sys.version_info < (3, 7) or
+    sysconfig.get_config_var("Py_GIL_DISABLED") == 1)'; then
+    cat >threads.py <<'END'
+import threading
+threads = [threading.Thread(target=lambda: sum(i & 3 for i in range(1000000))) for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+END
+    run "$SUBUTAI" record --engine glibc -o python.sbt -- "$python" threads.py
+    subutai report --json python.sbt
+    check "CPython's is found by its name" json '.[0] | [.advice[] | select(.cause == "interpreter-lock") | .objects[0]] as [$o] |
+        .objects[] | select(.id == $o).name | startswith("GIL (_PyRuntime+0x")'
+else
+    skip "CPython's lock" "no Python 3.7 or later with one in /usr/bin"
+fi
 
 many='.[0] | .advice[0].cause == "many-locks" and .groups[.advice[0].group].objects > 3900 and
     .groups[.advice[0].group].acquisitions == 200000'
@@ -122,6 +143,10 @@ for name in sleeps own-wait; do
         select(.cause == "off-cpu").text | test("Locks.* are not what it waits for") == '"$is_known"' and
         test("in no call that is recorded") != '"$is_known"
 done
+ill off-profile.sbt sleeps --engine glibc --record-calls waits
+subutai report --json off-profile.sbt
+check "off the processor, in a profile: a record would say more" json '.[0].advice[] | select(.cause == "off-cpu").text |
+    test("A profile does not have .*: subutai record has calls") and (test("are not what it waits for") | not)'
 
 out=$(cat idle-pool.json)
 # A thread that loses its core with the lock held makes the others wait for the lock.
@@ -284,7 +309,11 @@ while read -r name cause least most; do
         .basis == \"simulated\" and .not_simulated == null and .ratio >= $least and .ratio <= $most"
     settled 'json "$gain"' "again-$name.sbt" "$name" --engine glibc
     check "--predict: $name: simulated, $least to $most times as fast" json "$gain"
-    check "--predict: $name: nothing is replayed otherwise than the changed trace has it" is "$err" ""
+    # Of the trace as it is, a line may say that trylocks are a wait: it depends on how long the machine takes between two
+    # (sim/polling.h). The changed trace has none.
+    check "--predict: $name: nothing is replayed otherwise than the changed trace has it" is "$(
+        grep -v '^subutai: predict: waits by calling trylock' <<<"$err"
+    )" ""
 done <<'EOF2'
 hot-lock hot-lock 1.3 4.5
 lock-over-io lock-over-io 2 5

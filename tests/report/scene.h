@@ -136,7 +136,7 @@ static const struct rep_report *scene_report(void) {
     ck_assert_int_eq(sbt_trace_finish(scene.writer), 0);
     scene.trace = sbt_trace_open(scene.path, &error);
     ck_assert_msg(scene.trace != NULL, "%s", error.reason);
-    scene.report = rep_analyse(scene.trace, NULL, NULL, &error);
+    scene.report = rep_analyse(scene.trace, (struct rep_region){.size = 0}, NULL, NULL, &error);
     ck_assert_msg(scene.report != NULL, "%s", error.reason);
     return scene.report;
 }

@@ -8,6 +8,7 @@
 #include "json_file.h"
 #include "output.h"
 #include "progress.h"
+#include "python_lock.h"
 #include "report_files.h"
 #include "report_predict.h"
 #include "report_print.h"
@@ -66,7 +67,7 @@ static struct report_page analyse(const char *path) {
     if (trace == NULL)
         refuse(path, &error);
     struct progress progress = progress_begin(path);
-    struct rep_report *report = rep_analyse(trace, progress_callback, &progress, &error);
+    struct rep_report *report = rep_analyse(trace, python_lock_of(trace), progress_callback, &progress, &error);
     progress_end(&progress);
     if (report == NULL)
         refuse(path, &error);

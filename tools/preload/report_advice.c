@@ -239,6 +239,15 @@ static char *many_locks(const struct writer *w) {
                       2 * REP_CALL_NS, percent((double)g->n_contended, (double)(g->n + w->page->report->rest.n)));
 }
 
+static char *interpreter_lock(const struct writer *w) {
+    return cmd_format(
+        "Threads wait for CPython's interpreter lock (GIL) for %.1f %% of their time, at %s: Python code of "
+        "one thread runs at a time, so more threads do not make it faster. Processes "
+        "(multiprocessing) do, and work in calls that give the lock up, as numpy's do; and a "
+        "CPython that is built without it.",
+        100 * w->advice->value, w->name);
+}
+
 /* What the recorder calls so is OpenMP's: workers wait for a region or for tasks there. */
 static bool may_be_lock(const struct writer *w) {
     return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
@@ -272,11 +281,14 @@ static char *off_cpu(const struct writer *w) {
     const struct rep_times *t = &r->threads[w->advice->thread].times;
     const uint64_t others_ns = r->times.cpu_ns - t->cpu_ns;
     const char *name = names_thread(w->page->names, w->advice->thread);
-    /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. */
-    const char *known = 2 * t->outside_ns > t->off_cpu_ns
-                            ? "Locks, conditions and the like are not what it waits for there."
-                            : "It waits there in no call that is recorded. A futex call of a library's own "
-                              "is none, as of libgomp where it is looked up by dlsym.";
+    /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. A
+     * profile has no calls that wait for the outside. */
+    const char *known =
+        2 * t->outside_ns > t->off_cpu_ns ? "Locks, conditions and the like are not what it waits for there."
+        : r->info.profile ? "A profile does not have what it waits for there: subutai record has calls that wait for "
+                            "files, other processes and time."
+                          : "It waits there in no call that is recorded. A futex call of a library's own "
+                            "is none, as of libgomp where it is looked up by dlsym.";
     char worked[32];
     if (2 * others_ns < r->path.off_cpu_ns)
         return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
@@ -318,6 +330,7 @@ static sentence *const sentences[REP_N_CAUSES] = {[REP_DEADLOCK] = deadlock,
                                                   [REP_FUTILE_WAKEUPS] = futile_wakeups,
                                                   [REP_FALSE_SPIN] = false_spin,
                                                   [REP_MANY_LOCKS] = many_locks,
+                                                  [REP_INTERPRETER_LOCK] = interpreter_lock,
                                                   [REP_IDLE] = idle,
                                                   [REP_OFF_CPU] = off_cpu,
                                                   [REP_TOO_MANY_THREADS] = too_many_threads,

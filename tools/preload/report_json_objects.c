@@ -129,7 +129,7 @@ void report_json_object(struct doc *d, uint32_t number) {
     json_text(&d->j, "name", names_object(d->page->names, number));
     json_text(&d->j, "symbol", names_symbol(d->page->names, number));
     json_text(&d->j, "address", address != 0 ? text : NULL);
-    json_bool(&d->j, "as_lock", o->gives_back || o->beside_lock);
+    json_bool(&d->j, "as_lock", o->gives_back || o->beside_lock || o->turns);
     doc_site(d, "made", o->made);
     doc_id(d, "group", o->group);
     object_counts(d, o);

@@ -7,6 +7,7 @@
 
 #include "command.h"
 #include "demangle.h"
+#include "python_lock.h"
 #include "symbols.h"
 
 struct names {
@@ -186,6 +187,12 @@ static char *readable(const char *symbol) {
     return text;
 }
 
+static bool is_python_lock(unsigned type, const char *symbol) {
+    const size_t length = strlen(PYTHON_LOCK_IN);
+    return symbol != NULL && (type == SBT_TRACE_COND || type == SBT_TRACE_MUTEX) &&
+           strncmp(symbol, PYTHON_LOCK_IN, length) == 0 && (symbol[length] == '+' || symbol[length] == '\0');
+}
+
 const char *names_object(struct names *n, uint32_t object) {
     if (object >= n->report->info.n_objects)
         return "-";
@@ -193,7 +200,8 @@ const char *names_object(struct names *n, uint32_t object) {
         const struct rep_object *o = &n->report->objects[object];
         const char *symbol = names_symbol(n, object);
         n->objects[object] =
-            symbol != NULL ? readable(symbol)
+            is_python_lock(o->type, symbol) ? cmd_format("GIL (%s)", symbol)
+            : symbol != NULL                ? readable(symbol)
             : o->made != REP_NONE && names_site(n, o->made)->place[0] != '\0'
                 ? cmd_format("%s#%u (%s)", sbt_trace_type_name(o->type), object, names_place(n, o->made))
                 : cmd_format("%s#%u", sbt_trace_type_name(o->type), object);

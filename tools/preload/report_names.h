@@ -45,7 +45,7 @@ const char *names_symbol(struct names *names, uint32_t object);
 const char *names_delegated(struct names *names, uint32_t object);
 /* Is that what names_object says of the mutex? */
 bool names_says_delegated(struct names *names, uint32_t object);
-/* "lock", "app::lock" of "_ZN3app4lockE", or "mutex#3 (queue.c:42 push)". */
+/* "lock", "app::lock" of "_ZN3app4lockE", "GIL (_PyRuntime+0x188)" of CPython's, or "mutex#3 (queue.c:42 push)". */
 const char *names_object(struct names *names, uint32_t object);
 /* "main", or "worker#2". */
 const char *names_thread(struct names *names, uint32_t thread);

@@ -209,6 +209,27 @@ const char *symbols_data(struct symbols *s, const char *path, uint64_t start, ui
     return name;
 }
 
+bool symbols_variable(struct symbols *s, const char *path, uint64_t start, uint64_t offset, const char *name,
+                      uint64_t *address, uint64_t *size) {
+    struct module *m = module_of(s, path);
+    Dwarf_Addr begin;
+    if (m->dwfl_module == NULL || !code_address_of(m->dwfl_module, offset, &begin))
+        return false;
+    int n = dwfl_module_getsymtab(m->dwfl_module);
+    for (int i = 0; i < n; i++) {
+        GElf_Sym symbol;
+        GElf_Addr at;
+        const char *found = dwfl_module_getsym_info(m->dwfl_module, i, &symbol, &at, NULL, NULL, NULL);
+        if (found == NULL || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_shndx == SHN_UNDEF ||
+            strcmp(found, name) != 0)
+            continue;
+        *address = at - begin + start;
+        *size = symbol.st_size;
+        return true;
+    }
+    return false;
+}
+
 /* A row of a table of lines: its code ends where the next row's begins. */
 static bool is_of_line(Dwarf_Lines *rows, size_t i, const char *file, int line, Dwarf_Addr *begin, Dwarf_Addr *end) {
     Dwarf_Line *row = dwarf_onesrcline(rows, i), *next = dwarf_onesrcline(rows, i + 1);

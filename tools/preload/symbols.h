@@ -39,6 +39,10 @@ bool symbols_place(struct symbols *symbols, const char *site, struct place *plac
 const char *symbols_data(struct symbols *symbols, const char *path, uint64_t start, uint64_t offset, uint64_t address,
                          uint64_t *into);
 
+/* Where that variable of the module lay, in such a program, and its size. False: the module has none. */
+bool symbols_variable(struct symbols *symbols, const char *path, uint64_t start, uint64_t offset, const char *name,
+                      uint64_t *address, uint64_t *size);
+
 /*
  * Call `range` for the code of that line, in the file at `path`: from the offset in the file of its first byte to that
  * of its last. `file` is the last part of the source's path, as in a place. A line may have several ranges, or none.

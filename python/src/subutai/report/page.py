@@ -19,7 +19,7 @@ from .. import __version__, lanes
 from ..trace import Trace
 from . import figures, stacks, tables
 from .analysis import Analysis
-from .text import count, duration, figure, object_name, share
+from .text import count, duration, figure, object_name, share, shortened
 
 WEB = importlib.resources.files(__package__) / "web"
 
@@ -164,7 +164,7 @@ def render(processes: list[Process]) -> bytes:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"duration": duration, "share": share, "count": count}
+    environment.filters |= {"duration": duration, "share": share, "count": count, "shortened": shortened}
     template = environment.from_string((WEB / "page.html").read_text(encoding="utf-8"))
     return template.render(
         processes=processes,

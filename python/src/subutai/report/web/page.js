@@ -4,7 +4,7 @@
 // are packed (zlib, base64), a byte or two each.
 
 const page = JSON.parse(document.getElementById("page").textContent);
-const CONFIG = { displayModeBar: false, responsive: true };
+const CONFIG = { displayModeBar: false };
 const FONT = { family: "system-ui, sans-serif", size: 13, color: "#1a1a1a" };
 const NO_OBJECT = 0xffff;
 const ABSENT = 0, SECTION = 2, JOIN = 3;
@@ -31,10 +31,26 @@ function scale(colours) {
   return colours.flatMap((colour, i) => [[i / colours.length, colour], [(i + 1) / colours.length, colour]]);
 }
 
-// Plotly takes the height of the element when the window changes, and not that of the layout.
+// The layout of a picture that is as wide as its element, which is as high as the layout.
 function sized(element, layout) {
   element.style.height = `${layout.height}px`;
-  return element;
+  return { ...layout, width: element.clientWidth };
+}
+
+// The picture stays so when the window changes, and when its process is shown again. Plotly's own way (`responsive`)
+// forgets pictures that are hidden then, and those that get another height too.
+const SETTLED_MS = 100; // so long without a change: a window that is being drawn wider does not draw all pictures each time
+function follow(element, height) {
+  let waits;
+  new ResizeObserver(() => {
+    clearTimeout(waits);
+    waits = setTimeout(() => {
+      const { layout, clientWidth } = element;
+      if (clientWidth === 0 || (clientWidth === layout.width && height() === layout.height)) return;
+      const { width, height: high } = sized(element, { height: height() });
+      Plotly.relayout(element, { width, height: high });
+    }, SETTLED_MS);
+  }).observe(element);
 }
 
 // In a narrow window a legend has more lines: the picture is as much higher, and the legend is whole.
@@ -69,6 +85,7 @@ class Timeline {
     ]);
     this.layerOf = new Map(t.layers.map((object, i) => [object, i]));
     await this.draw();
+    follow(this.element, () => this.element.layout.height);
     this.element.on("plotly_hover", ({ points: [p] }) => this.say(this.cellAt(p)));
     this.element.on("plotly_click", ({ points: [p] }) => this.choose(this.cellAt(p)));
     this.element.addEventListener("keydown", (event) => this.key(event));
@@ -171,8 +188,7 @@ class Timeline {
       shapes: this.cursorShape(),
     };
     this.legend(shown.legend);
-    sized(this.element, layout);
-    await Plotly.react(this.element, [trace], layout, CONFIG);
+    await Plotly.react(this.element, [trace], sized(this.element, layout), CONFIG);
   }
 
   legend(entries) {
@@ -306,7 +322,8 @@ function histogram(article, objects, object) {
     yaxis: { visible, type: "log", title: { text: "how many" }, automargin: true, dtick: 1, gridcolor: "#d9d9d9", exponentformat: "none" },
     annotations: visible ? [] : [{ text: "no waits and no holds", showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5 }],
   };
-  return Plotly.react(sized(article.querySelector(".histogram"), layout), traces, layout, CONFIG);
+  const element = article.querySelector(".histogram");
+  return Plotly.react(element, traces, sized(element, layout), CONFIG);
 }
 
 class Process {
@@ -329,20 +346,16 @@ class Process {
     for (const table of this.article.querySelectorAll("table")) sortable(table);
     await this.timeline.begin();
     await histogram(this.article, this.data.objects, null);
+    const lengths = this.article.querySelector(".histogram");
+    follow(lengths, () => lengths.layout.height);
     for (const element of this.article.querySelectorAll("[data-figure]")) await this.picture(element);
     this.article.dataset.ready = "yes";
   }
 
   async picture(element) {
     const figure = this.data.figures[element.dataset.figure];
-    const layout = fitted(element, figure);
-    await Plotly.newPlot(sized(element, layout), figure.data, layout, CONFIG);
-    new ResizeObserver(() => {
-      const { height } = fitted(element, figure);
-      if (element.clientWidth === 0 || height === element.layout.height) return;
-      sized(element, { height });
-      Plotly.relayout(element, { height });
-    }).observe(element);
+    await Plotly.newPlot(element, figure.data, sized(element, fitted(element, figure)), CONFIG);
+    follow(element, () => fitted(element, figure).height);
     element.on("plotly_click", ({ points: [point] }) => {
       const of = element.dataset.figure === "waits" ? figure.data[0].node.customdata[point.index] : point.customdata;
       if (element.dataset.figure === "waits" && point.source !== undefined) return; // a link, not a node
