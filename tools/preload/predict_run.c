@@ -225,9 +225,11 @@ static void warn_deviations(const struct predict *p) {
              row.deviation_share < 0.001 ? 0.1 : row.deviation_share * 100, text);
 }
 
-/* One line, if any run has replayed trylocks and looks as the waits that they are. */
+/* One line, if any run has replayed trylocks and looks as the waits that they are. JSON has the numbers anyway. */
 static void tell_polls(const struct predict *p) {
     uint64_t n_polls = 0, n_looks = 0;
+    if (p->json)
+        return;
     for (size_t i = 0; i < p->n_runs; i++) {
         struct sim_summary s = sim_summary(p->runs[i].sim);
         n_polls = s.n_polls > n_polls ? s.n_polls : n_polls;
