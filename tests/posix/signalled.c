@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who runs before the mutex is unlocked, of the sleepers that a signal or broadcast reaches: of `direct` with
+ * Which sleepers of those that a signal or broadcast reaches run before the mutex is unlocked: of `direct` with
  * `--wait adaptive` alone. The first does with several CPUs: a program that signals for each of its items would
  * otherwise have them all wait for one that is on its way, and cores idle. All others sleep on in the mutex's queue.
  */
