@@ -2,12 +2,22 @@
 /* Waits and signals: engine/direct/cond.c, and what it needs of mutex.c. */
 #include "mutex_model.h"
 
+/* One futex call. False: no granted waiter is left to wake. */
+static bool wake_granted(struct state *s, struct thread *me) {
+    for (int i = 0; i < n_threads; i++)
+        if ((me->wakes & 1 << i) != 0) {
+            me->wakes &= (uint8_t) ~(1 << i);
+            s->t[i].asleep = 0;
+            return true;
+        }
+    return false;
+}
+
 int cond_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     struct thread *other;
     uint8_t old;
     bool expected;
-    (void)way;
     switch ((enum step)me->step) {
     /* direct_cond_wait */
     case COND_WAIT:
@@ -114,21 +124,29 @@ int cond_step(struct state *s, int t, int way) {
             return 0;
         me->step = SIGNAL_LOOK;
         return 1;
-    /* decide: is the first asleep? */
-    case SIGNAL_LOOK:
+    /* decide: is the first asleep, and does it sleep on? If this run has granted none yet, it may be woken */
+    case SIGNAL_LOOK: {
         me->target = (uint8_t)(me->left > 0 ? first_waiting(s, COND) : NO_THREAD);
+        bool sleeps = me->target != NO_THREAD && s->t[me->target].state == PARKED;
+        bool may_be_woken = sleeps && !me->woken, moves = sleeps && way == 0;
         if (me->target == NO_THREAD) {
             me->target = 0;
             me->step = SIGNAL_MOVED;
-        } else if (s->t[me->target].state == PARKED && !me->pair) {
+        } else if (moves && !me->pair) {
             me->target = 0;
             unlock_bucket(s, COND);
             me->pair = 1;
-            me->step = SIGNAL_BUCKET; /* the waiters granted so far are woken: a delay at most, so left out here */
+            me->step = me->wakes != 0 ? SIGNAL_WAKE_GRANTED : SIGNAL_BUCKET;
         } else {
-            me->moves = s->t[me->target].state == PARKED;
+            me->moves = moves;
             me->step = SIGNAL_DECIDE;
         }
+        return may_be_woken ? 2 : 1;
+    }
+    /* the end of sbt_lot_sort, with waiters left that are to move: before it begins again, the granted are woken */
+    case SIGNAL_WAKE_GRANTED:
+        if (!wake_granted(s, me))
+            me->step = SIGNAL_BUCKET;
         return 1;
     /* move it; or grant it its wake-up: if it has fallen asleep since, it is woken */
     case SIGNAL_DECIDE:
@@ -139,9 +157,12 @@ int cond_step(struct state *s, int t, int way) {
             queue_append(s, MUTEX, me->target);
             me->moved = 1;
         } else {
-            if (other->state == PARKED)
+            if (other->state == PARKED && mutant != GRANTED_SLEEPS_ON)
                 me->wakes |= (uint8_t)(1 << me->target);
+            if (other->state == PARKED && mutant == WOKEN_ENDS_RUN)
+                me->left = 1;
             other->state = GRANTED;
+            me->woken = 1;
         }
         me->moves = 0;
         if (s->n[COND] == 0)
@@ -184,12 +205,8 @@ int cond_step(struct state *s, int t, int way) {
         return 1;
     /* the futex calls, one by one; last that for the waiter notified to retry */
     case SIGNAL_WAKE:
-        for (int i = 0; i < n_threads; i++)
-            if ((me->wakes & 1 << i) != 0) {
-                me->wakes &= (uint8_t) ~(1 << i);
-                s->t[i].asleep = 0;
-                return 1;
-            }
+        if (wake_granted(s, me))
+            return 1;
         if (me->notified != 0) {
             other = &s->t[me->notified - 1];
             me->step = other->asleep ? SIGNAL_WAKE : me->handed ? BACK_BUCKET : ANOTHER_BUCKET;
@@ -198,7 +215,7 @@ int cond_step(struct state *s, int t, int way) {
             me->pair = 0;
             return 1;
         }
-        me->pair = me->moved = me->left = me->handed = 0;
+        me->pair = me->moved = me->left = me->handed = me->woken = 0;
         return_to(me, me->after_wake);
         return 1;
     default:

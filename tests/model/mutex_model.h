@@ -26,7 +26,9 @@ enum mutant {
     MOVED_TIMES_OUT,
     HELD_UP_UNSAID,
     HELD_UP_KEEPS_ACTIVE,
-    BACK_RELIES_ON_IT
+    BACK_RELIES_ON_IT,
+    WOKEN_ENDS_RUN,
+    GRANTED_SLEEPS_ON
 };
 
 /* clang-format off */
@@ -36,7 +38,7 @@ enum mutant {
     X(WAKE_MARK) X(WAKE_NOTIFY) X(ANOTHER_BUCKET) X(BACK_BUCKET) X(BACK) X(HELD_BUCKET) X(HELD) X(IN_HANDLER) X(UNLOCK) X(UNLOCK_SPUN) X(UNLOCK_KIND) X(UNLOCK_SUB) X(AFTER_BUCKET) X(AFTER_LOOK) \
     X(SLEEPER_BUCKET) X(SLEEPER) X(ACTIVE_CAS) X(COND_WAIT) X(COND_APPEND) X(COND_STATE) \
     X(COND_BUCKET) X(COND_LEAVE) X(COND_DONE) X(SIGNAL) X(SIGNAL_BUCKET) X(SIGNAL_BUCKET_2) X(SIGNAL_LOOK) \
-    X(SIGNAL_DECIDE) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
+    X(SIGNAL_WAKE_GRANTED) X(SIGNAL_DECIDE) X(SIGNAL_MOVED) X(MOVED_CAS) X(SIGNAL_WAKE) X(END)
 /* clang-format on */
 #define AS_ENUM(name) name,
 #define AS_TEXT(name) #name,
@@ -52,8 +54,8 @@ struct thread {
     uint8_t signalled, cancelled, moves;
     uint8_t notified, another,
         handed; /* the waiter that it has notified, plus one; in place of a waiter that did not sleep; kept for it */
-    uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
-    uint8_t interrupted, resume;              /* by a handler; the step that it has interrupted */
+    uint8_t left, pair, moved, woken, target, wakes; /* a run of signals; a wake-up */
+    uint8_t interrupted, resume;                     /* by a handler; the step that it has interrupted */
 };
 
 struct state {
