@@ -2,17 +2,6 @@
 /* Waits and signals: engine/direct/cond.c, and what it needs of mutex.c. */
 #include "mutex_model.h"
 
-/* One futex call. False: no granted waiter is left to wake. */
-static bool wake_granted(struct state *s, struct thread *me) {
-    for (int i = 0; i < n_threads; i++)
-        if ((me->wakes & 1 << i) != 0) {
-            me->wakes &= (uint8_t) ~(1 << i);
-            s->t[i].asleep = 0;
-            return true;
-        }
-    return false;
-}
-
 int cond_step(struct state *s, int t, int way) {
     struct thread *me = &s->t[t];
     struct thread *other;
@@ -124,30 +113,29 @@ int cond_step(struct state *s, int t, int way) {
             return 0;
         me->step = SIGNAL_LOOK;
         return 1;
-    /* decide: is the first asleep, and does it sleep on? If this run has granted none yet, it may be woken */
+    /*
+     * decide: is the first asleep, and does it sleep on? If this run has granted none yet, it may be woken. A broadcast
+     * that reaches others needs both buckets in any case.
+     */
     case SIGNAL_LOOK: {
         me->target = (uint8_t)(me->left > 0 ? first_waiting(s, COND) : NO_THREAD);
         bool sleeps = me->target != NO_THREAD && s->t[me->target].state == PARKED;
         bool may_be_woken = sleeps && !me->woken, moves = sleeps && way == 0;
+        bool too_early = me->left == NO_THREAD && s->n[COND] > 1;
         if (me->target == NO_THREAD) {
             me->target = 0;
             me->step = SIGNAL_MOVED;
-        } else if (moves && !me->pair) {
+        } else if ((moves || too_early) && !me->pair) {
             me->target = 0;
             unlock_bucket(s, COND);
             me->pair = 1;
-            me->step = me->wakes != 0 ? SIGNAL_WAKE_GRANTED : SIGNAL_BUCKET;
+            me->step = SIGNAL_BUCKET;
         } else {
             me->moves = moves;
             me->step = SIGNAL_DECIDE;
         }
         return may_be_woken ? 2 : 1;
     }
-    /* the end of sbt_lot_sort, with waiters left that are to move: before it begins again, the granted are woken */
-    case SIGNAL_WAKE_GRANTED:
-        if (!wake_granted(s, me))
-            me->step = SIGNAL_BUCKET;
-        return 1;
     /* move it; or grant it its wake-up: if it has fallen asleep since, it is woken */
     case SIGNAL_DECIDE:
         other = &s->t[me->target];
@@ -205,8 +193,12 @@ int cond_step(struct state *s, int t, int way) {
         return 1;
     /* the futex calls, one by one; last that for the waiter notified to retry */
     case SIGNAL_WAKE:
-        if (wake_granted(s, me))
-            return 1;
+        for (int i = 0; i < n_threads; i++)
+            if ((me->wakes & 1 << i) != 0) {
+                me->wakes &= (uint8_t) ~(1 << i);
+                s->t[i].asleep = 0;
+                return 1;
+            }
         if (me->notified != 0) {
             other = &s->t[me->notified - 1];
             me->step = other->asleep ? SIGNAL_WAKE : me->handed ? BACK_BUCKET : ANOTHER_BUCKET;

@@ -14,7 +14,7 @@
 #include "lib/asleep.h"
 #include "lib/proc.h"
 
-enum { MANY = 3 };
+enum { MANY = 3, ROUNDS = 300 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -114,6 +114,47 @@ TEST(signalled__broadcast_wakes_one_at_once, "of a broadcast's 3 waiters the fir
     await_another_sleep(0);
     check_asleep(1, MANY);
     let_them_pass(MANY);
+}
+
+/* ---- a woken waiter waits again at once ---- */
+
+static pthread_cond_t passed_all = PTHREAD_COND_INITIALIZER;
+static int n_too_often; /* wake-ups within a round that the thread has passed */
+
+static void *wait_each_round(void *tid) {
+    OK(pthread_mutex_lock(&mutex));
+    for (int round = 1; round <= ROUNDS; round++) {
+        __atomic_store_n((pid_t *)tid, gettid(), __ATOMIC_SEQ_CST);
+        while (go < round) {
+            OK(pthread_cond_wait(&cond, &mutex));
+            n_too_often += go < round;
+        }
+        if (++passed % MANY == 0)
+            OK(pthread_cond_signal(&passed_all));
+    }
+    OK(pthread_mutex_unlock(&mutex));
+    return NULL;
+}
+
+TEST(signalled__broadcast_reaches_each_once,
+     "300 broadcasts after the mutex: no waiter that waits again is woken by the same one") {
+    for (int i = 0; i < MANY; i++)
+        threads[i] = thread_start(wait_each_round, &tids[i]);
+    for (int round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++)
+            await_asleep(&tids[i]);
+        OK(pthread_mutex_lock(&mutex));
+        go = round;
+        OK(pthread_mutex_unlock(&mutex));
+        OK(pthread_cond_broadcast(&cond));
+        OK(pthread_mutex_lock(&mutex));
+        while (passed < round * MANY)
+            OK(pthread_cond_wait(&passed_all, &mutex));
+        OK(pthread_mutex_unlock(&mutex));
+    }
+    for (int i = 0; i < MANY; i++)
+        thread_join(threads[i]);
+    CHECK_INT(n_too_often, 0);
 }
 TEST(signalled__with_one_cpu_none_is_woken, "a signal's waiter sleeps on until the mutex is unlocked") {
     stay_on_one_cpu();

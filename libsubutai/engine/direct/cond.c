@@ -116,6 +116,15 @@ static bool sleeps_on(const struct wait *wait, const struct run *run) {
            (run->woken || wait->travels || !cores_may_idle());
 }
 
+/*
+ * Bucket locked. Would a thread go on while others may have to be moved yet? It might wait again behind them, and this
+ * broadcast would reach it twice. So all are reached in one step, with both buckets. Not if it is a fiber: others are
+ * then, and they are granted.
+ */
+static bool goes_too_early(const struct sbt_lot_queue *q, const struct wait *wait, const struct run *run) {
+    return run->all && run->mutex == NULL && wait->w.wake_word == NULL && sbt_lot_next(q, &wait->w) != NULL;
+}
+
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */
 static inline void choose(struct sbt_lot_queue *q, struct wait *wait, struct run *run) {
     struct sbt_cond *cx = cond_of(q->key);
@@ -126,11 +135,15 @@ static inline void choose(struct sbt_lot_queue *q, struct wait *wait, struct run
         __atomic_store_n(&cx->state, 0, __ATOMIC_RELAXED);
 }
 
+/* Once more, with the bucket of its mutex. */
+static enum sbt_lot_verdict decide_again(const struct wait *wait, struct run *run) {
+    run->mutex = wait->m;
+    return SBT_LOT_STOP;
+}
+
 static SBT_NOINLINE enum sbt_lot_verdict decide_to_move(struct sbt_lot_queue *q, struct wait *wait, struct run *run) {
-    if (wait->m != run->mutex) { /* once more, with that bucket */
-        run->mutex = wait->m;
-        return SBT_LOT_STOP;
-    }
+    if (wait->m != run->mutex)
+        return decide_again(wait, run);
     choose(q, wait, run);
     wait->w.role = &direct_mutex_waits;
     return SBT_LOT_MOVE;
@@ -143,6 +156,8 @@ static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w
         return SBT_LOT_STOP;
     if (wait->released->moves && sleeps_on(wait, run))
         return decide_to_move(q, wait, run);
+    if (wait->released->moves && goes_too_early(q, wait, run))
+        return decide_again(wait, run);
     choose(q, wait, run);
     run->woken = true;
     return SBT_LOT_GRANT;
