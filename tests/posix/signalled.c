@@ -18,7 +18,7 @@ enum { MANY = 3, ROUNDS = 300 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static pid_t tids[MANY];
+static pid_t tids[MANY + 1];
 static int go, passed; /* under the mutex */
 
 static void *wait_for_it(void *tid) {
@@ -57,7 +57,7 @@ static long sleeps(int i) {
     return strtol(value, NULL, 10);
 }
 
-static pthread_t threads[MANY];
+static pthread_t threads[MANY + 1];
 static long before[MANY];
 
 /* They sleep at the condition, in the order of their numbers, and the caller has the mutex. */
@@ -114,6 +114,41 @@ TEST(signalled__broadcast_wakes_one_at_once, "of a broadcast's 3 waiters the fir
     await_another_sleep(0);
     check_asleep(1, MANY);
     let_them_pass(MANY);
+}
+
+/* ---- waiters with two mutexes, by turns ---- */
+
+static pthread_mutex_t mutexes[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static int n_returned[2]; /* atomic */
+
+static void *wait_with_own_mutex(void *tid) {
+    int which = (int)((pid_t *)tid - tids) % 2;
+    OK(pthread_mutex_lock(&mutexes[which]));
+    asleep_from_here(tid);
+    OK(pthread_cond_wait(&cond, &mutexes[which]));
+    __atomic_fetch_add(&n_returned[which], 1, __ATOMIC_SEQ_CST);
+    OK(pthread_mutex_unlock(&mutexes[which]));
+    return NULL;
+}
+
+TEST(signalled__broadcast_with_two_mutexes,
+     "one mutex is unlocked after a broadcast: its 2 waiters return, the other's do not") {
+    for (int i = 0; i < 4; i++) {
+        threads[i] = thread_start(wait_with_own_mutex, &tids[i]);
+        await_asleep(&tids[i]);
+    }
+    OK(pthread_mutex_lock(&mutexes[0]));
+    OK(pthread_mutex_lock(&mutexes[1]));
+    OK(pthread_cond_broadcast(&cond));
+    OK(pthread_mutex_unlock(&mutexes[0]));
+    thread_join(threads[0]);
+    thread_join(threads[2]);
+    let_threads_block();
+    CHECK_INT(__atomic_load_n(&n_returned[1], __ATOMIC_SEQ_CST), 0);
+    OK(pthread_mutex_unlock(&mutexes[1]));
+    thread_join(threads[1]);
+    thread_join(threads[3]);
+    CHECK_INT(__atomic_load_n(&n_returned[1], __ATOMIC_SEQ_CST), 2);
 }
 
 /* ---- a woken waiter waits again at once ---- */
