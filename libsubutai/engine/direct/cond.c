@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Conditions: waiters park under the condition's address; a signal wakes a waiter, or moves it on to the mutex.
+ * Conditions: waiters park under the condition's address; a signal wakes them, or moves them on to the mutex.
  *
  * A waiter that is still awake is granted its wake-up and competes for the mutex as any running thread does. So is the
  * first that sleeps, where a core may be idle: it takes longer to come than the owner holds the mutex. Any other that
@@ -23,9 +23,9 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "core/cpus.h"
 #include "core/object.h"
 #include "core/probes.h"
+#include "core/thread.h"
 #include "engine/direct/delegate.h"
 #include "engine/direct/direct.h"
 #include "engine/direct/policy.h"
