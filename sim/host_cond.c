@@ -5,8 +5,8 @@
  * A signal wakes the waiter that it woke in the trace, or one that is there in its place (signals.h). Under glibc a
  * broadcast wakes all waiters, with one call, and all of them want the mutex: while it is held, each of them runs only
  * to sleep again in its queue, and each unlock wakes the next. (Up to 2.24 glibc moved them to that queue in the
- * kernel.) Under the engine direct, waiters that sleep are moved to the mutex's queue while the mutex is held, and its
- * unlocks wake one at a time.
+ * kernel.) Under the engine direct the first is woken if a core may be idle, and other waiters that sleep are moved to
+ * the mutex's queue while the mutex is held, and its unlocks wake one at a time.
  */
 #include "host_cond.h"
 
@@ -58,14 +58,15 @@ void sim_host_cond_wait(struct sim *sim, struct sim_thread *t) {
 }
 
 /*
- * The engine direct: a waiter with a mutex that is held is not woken. Its lock is begun for it, so that it is in the
- * mutex's queue, asleep.
+ * The engine direct: a waiter with a mutex that is held is not woken, unless it is the first and there are several
+ * cores. Its lock is begun for it, so that it is in the mutex's queue, asleep.
  */
 static void requeue_targets(struct sim *sim, struct sim_thread *t) {
     struct sim_list targets = t->targets;
+    bool wakes = sim->config.sync == SIM_DIRECT && sim->n_cores > 1;
     t->targets = (struct sim_list){0};
-    for (struct sim_thread *w; (w = sim_list_shift(&targets)) != NULL;)
-        if (w->mutex == NULL || !sim_host_requeue(sim, w, host_relocked))
+    for (struct sim_thread *w; (w = sim_list_shift(&targets)) != NULL; wakes = false)
+        if (w->mutex == NULL || wakes || !sim_host_requeue(sim, w, host_relocked))
             sim_list_append(&t->targets, w);
 }
 

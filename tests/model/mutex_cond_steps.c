@@ -7,7 +7,6 @@ int cond_step(struct state *s, int t, int way) {
     struct thread *other;
     uint8_t old;
     bool expected;
-    (void)way;
     switch ((enum step)me->step) {
     /* direct_cond_wait */
     case COND_WAIT:
@@ -114,22 +113,29 @@ int cond_step(struct state *s, int t, int way) {
             return 0;
         me->step = SIGNAL_LOOK;
         return 1;
-    /* decide: is the first asleep? */
-    case SIGNAL_LOOK:
+    /*
+     * decide: is the first asleep, and does it sleep on? If this run has granted none yet, it may be woken. A broadcast
+     * that reaches others needs both buckets in any case.
+     */
+    case SIGNAL_LOOK: {
         me->target = (uint8_t)(me->left > 0 ? first_waiting(s, COND) : NO_THREAD);
+        bool sleeps = me->target != NO_THREAD && s->t[me->target].state == PARKED;
+        bool may_be_woken = sleeps && !me->woken, moves = sleeps && way == 0;
+        bool too_early = me->left == NO_THREAD && s->n[COND] > 1;
         if (me->target == NO_THREAD) {
             me->target = 0;
             me->step = SIGNAL_MOVED;
-        } else if (s->t[me->target].state == PARKED && !me->pair) {
+        } else if ((moves || too_early) && !me->pair) {
             me->target = 0;
             unlock_bucket(s, COND);
             me->pair = 1;
-            me->step = SIGNAL_BUCKET; /* the waiters granted so far are woken: a delay at most, so left out here */
+            me->step = SIGNAL_BUCKET;
         } else {
-            me->moves = s->t[me->target].state == PARKED;
+            me->moves = moves;
             me->step = SIGNAL_DECIDE;
         }
-        return 1;
+        return may_be_woken ? 2 : 1;
+    }
     /* move it; or grant it its wake-up: if it has fallen asleep since, it is woken */
     case SIGNAL_DECIDE:
         other = &s->t[me->target];
@@ -139,9 +145,12 @@ int cond_step(struct state *s, int t, int way) {
             queue_append(s, MUTEX, me->target);
             me->moved = 1;
         } else {
-            if (other->state == PARKED)
+            if (other->state == PARKED && mutant != GRANTED_SLEEPS_ON)
                 me->wakes |= (uint8_t)(1 << me->target);
+            if (other->state == PARKED && mutant == WOKEN_ENDS_RUN)
+                me->left = 1;
             other->state = GRANTED;
+            me->woken = 1;
         }
         me->moves = 0;
         if (s->n[COND] == 0)
@@ -198,7 +207,7 @@ int cond_step(struct state *s, int t, int way) {
             me->pair = 0;
             return 1;
         }
-        me->pair = me->moved = me->left = me->handed = 0;
+        me->pair = me->moved = me->left = me->handed = me->woken = 0;
         return_to(me, me->after_wake);
         return 1;
     default:

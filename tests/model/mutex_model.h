@@ -26,7 +26,9 @@ enum mutant {
     MOVED_TIMES_OUT,
     HELD_UP_UNSAID,
     HELD_UP_KEEPS_ACTIVE,
-    BACK_RELIES_ON_IT
+    BACK_RELIES_ON_IT,
+    WOKEN_ENDS_RUN,
+    GRANTED_SLEEPS_ON
 };
 
 /* clang-format off */
@@ -52,8 +54,8 @@ struct thread {
     uint8_t signalled, cancelled, moves;
     uint8_t notified, another,
         handed; /* the waiter that it has notified, plus one; in place of a waiter that did not sleep; kept for it */
-    uint8_t left, pair, moved, target, wakes; /* a run of signals; a wake-up */
-    uint8_t interrupted, resume;              /* by a handler; the step that it has interrupted */
+    uint8_t left, pair, moved, woken, target, wakes; /* a run of signals; a wake-up */
+    uint8_t interrupted, resume;                     /* by a handler; the step that it has interrupted */
 };
 
 struct state {

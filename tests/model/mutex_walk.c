@@ -125,6 +125,8 @@ static const struct {
     {HELD_UP_UNSAID, "unlocks go on relying on a waiter that a handler has interrupted", 18},
     {HELD_UP_KEEPS_ACTIVE, "ACTIVE outlives the start of the handler", 18},
     {BACK_RELIES_ON_IT, "unlocks go on relying on a waiter after another took its hand-over", 19},
+    {WOKEN_ENDS_RUN, "a broadcast ends with the sleeper that it has woken", 6},
+    {GRANTED_SLEEPS_ON, "a sleeper that is granted its wake-up is not woken", 4},
 };
 
 int main(int argc, char **argv) {

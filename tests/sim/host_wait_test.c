@@ -264,7 +264,8 @@ TEST(a_spinning_thread_keeps_the_core_from_the_owner) {
  * Behind the fourth there were 4 acquisitions since thread 1 began to wait, that one included, and one signal or two.
  * Each counts one more, so two threads let an acquisition come 4 x 4 / 2 = 8 places early, or 4 x 4 / 3 = 5; behind the
  * fifth 10 or 6. There is no bound where threads poll, none for a thread that has another mutex, which may be needed
- * before its turn can come, and none but under glibc.
+ * before its turn can come, and none but under glibc. Under the engine direct thread 1 is awake while thread 0 has the
+ * mutex, and takes 40 ns to queue for it.
  */
 TEST(a_mutex_of_a_condition_is_not_acquired_long_before_its_turn) {
     static const struct {
@@ -272,10 +273,10 @@ TEST(a_mutex_of_a_condition_is_not_acquired_long_before_its_turn) {
         bool polls, holds;
         uint64_t n_signals, order, ends;
     } cases[] = {
-        {SIM_GLIBC, false, false, 1, 12, 1 * MS},  {SIM_GLIBC, false, false, 1, 13, 11 * MS},
-        {SIM_GLIBC, false, false, 2, 9, 1 * MS},   {SIM_GLIBC, false, false, 2, 10, 11 * MS},
-        {SIM_GLIBC, true, false, 1, 13, 1 * MS},   {SIM_GLIBC, false, true, 1, 13, 1 * MS},
-        {SIM_DIRECT, false, false, 1, 13, 1 * MS},
+        {SIM_GLIBC, false, false, 1, 12, 1 * MS},       {SIM_GLIBC, false, false, 1, 13, 11 * MS},
+        {SIM_GLIBC, false, false, 2, 9, 1 * MS},        {SIM_GLIBC, false, false, 2, 10, 11 * MS},
+        {SIM_GLIBC, true, false, 1, 13, 1 * MS},        {SIM_GLIBC, false, true, 1, 13, 1 * MS},
+        {SIM_DIRECT, false, false, 1, 13, 1 * MS + 40},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct build b;
@@ -471,6 +472,43 @@ TEST(a_broadcast_wakes_no_other_waiter_in_recorded_order) {
         struct sim *sim = simulate(&config, trace, 1);
         ck_assert_uint_eq(sim_application(sim, 0)->sections.n, 3);
         sim_free(sim);
+    }
+}
+
+/*
+ * Thread 0 signals twice with the mutex, and unlocks it 1 us later. It takes 20 us to wake a thread. With several cores
+ * each signal wakes its waiter under the engine direct. With one core both are moved to the mutex's queue: the unlock
+ * wakes the first, and that one's unlock the second. Of a broadcast the first is woken, and the second by the unlock.
+ */
+TEST(each_signal_wakes_a_waiter_where_a_core_may_be_idle) {
+    static const struct {
+        uint32_t n_cores;
+        bool broadcast;
+        uint64_t ends[2];
+    } cases[] = {{4, false, {20 * US, 20 * US + 40}}, {4, true, {20 * US, 21 * US}}, {1, false, {21 * US, 41 * US}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct build b;
+        build_open(&b);
+        init(&b, 0, SBT_TRACE_SEM, 1, 0);
+        create_all(&b, 3);
+        for (uint32_t k = 1; k < 3; k++) {
+            call(&b, k, SBT_TRACE_MUTEX_LOCK, 0, 0);
+            wait(&b, k, 2, 0, cases[i].broadcast ? 1 : k, 0);
+            call(&b, k, SBT_TRACE_MUTEX_UNLOCK, 0, 0);
+            end(&b, k, 0);
+        }
+        sleep_for(&b, 0, 1 * MS);
+        call(&b, 0, SBT_TRACE_MUTEX_LOCK, 0, 0);
+        signal_(&b, 0, cases[i].broadcast ? SBT_TRACE_COND_BROADCAST : SBT_TRACE_COND_SIGNAL, 2, 1, 0);
+        if (!cases[i].broadcast)
+            signal_(&b, 0, SBT_TRACE_COND_SIGNAL, 2, 2, 0);
+        call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 1 * US);
+        end_all(&b, 1);
+        struct sim_config config = host_of(SIM_DIRECT, cases[i].n_cores);
+        config.host.awake_ns = 20 * US;
+        const struct sbt_trace *trace = build_close(&b);
+        for (uint32_t k = 0; k < 2; k++)
+            ck_assert_uint_eq(run_one(&config, trace, k + 1, NULL).to_ns, 1 * MS + cases[i].ends[k]);
     }
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Conditions: waiters park under the condition's address; a signal moves them on to the mutex.
+ * Conditions: waiters park under the condition's address; a signal wakes them, or moves them on to the mutex.
  *
- * A waiter that is still awake is granted its wake-up and competes for the mutex as any running thread does. A waiter
- * that sleeps is not woken to find the mutex held: it is moved, asleep, to the mutex's queue. The mutex's unlocks wake
- * one at a time (wait morphing). So a broadcast to n sleepers makes n wake-ups in a row and no stampede, and a signal
- * under the held mutex makes one.
+ * A waiter that is still awake is granted its wake-up and competes for the mutex as any running thread does. So is the
+ * first that sleeps, where a core may be idle: it takes longer to come than the owner holds the mutex. Any other that
+ * sleeps is not woken to find the mutex held: it is moved, asleep, to the mutex's queue. The mutex's unlocks wake one
+ * at a time (wait morphing). So a broadcast to n sleepers makes n wake-ups in a row and no stampede.
+ *
+ * Moved as well, the first would wait for all that were moved before it: an unlock wakes none while one is on its way.
+ * A thread that signals for each of its items would have one thread woken by them all, and the cores idle.
  *
  * The word is 1 while the parking lot may have waiters; while it is 0 a signal returns at once. A waiter sets it before
  * it releases the mutex. A thread that changes the predicate under the mutex afterwards sees it, so relaxed suffices.
@@ -22,8 +25,10 @@
 
 #include "core/object.h"
 #include "core/probes.h"
+#include "core/thread.h"
 #include "engine/direct/delegate.h"
 #include "engine/direct/direct.h"
+#include "engine/direct/policy.h"
 #include "engine/direct/self.h"
 #include "os/arch.h"
 #include "os/real.h"
@@ -87,6 +92,7 @@ static void learn(struct sbt_cond *cx, const struct wait *wait) {
 struct run {
     uint32_t left;          /* so many waiters may still be signalled */
     bool all;               /* it is a broadcast */
+    bool woken;             /* a waiter competes for the mutex already */
     pthread_mutex_t *mutex; /* its bucket is locked too, or is to be; NULL: none */
 };
 
@@ -98,11 +104,25 @@ static SBT_NOINLINE bool travels_asleep(const struct sbt_waiter *w) {
     return !__atomic_load_n(&w->held_up, __ATOMIC_RELAXED) && sbt_fiber_is_parked(w->wake_word);
 }
 
-static bool sleeps_on(const struct wait *wait) {
+static bool cores_may_idle(void) {
+    return direct_policy_cores_may_idle(sbt_usable_cpus(), sbt_switch_takes_part());
+}
+
+static bool sleeps_on(const struct wait *wait, const struct run *run) {
     const struct sbt_waiter *w = &wait->w;
-    if (w->wake_word == NULL)
-        return __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED;
-    return SBT_UNLIKELY(wait->travels) && travels_asleep(w);
+    if (w->wake_word != NULL)
+        return SBT_UNLIKELY(wait->travels) && travels_asleep(w);
+    return __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED &&
+           (run->woken || wait->travels || !cores_may_idle());
+}
+
+/*
+ * Bucket locked. Would a thread go on while others may have to be moved yet? It might wait again behind them, and this
+ * broadcast would reach it twice. So all are reached in one step, with both buckets. Not if it is a fiber: others are
+ * then, and they are granted.
+ */
+static bool goes_too_early(const struct sbt_lot_queue *q, const struct wait *wait, const struct run *run) {
+    return run->all && run->mutex == NULL && wait->w.wake_word == NULL && sbt_lot_next(q, &wait->w) != NULL;
 }
 
 /* Bucket locked. Everything about the condition is done before the waiter is notified: then it may be gone. */
@@ -115,11 +135,15 @@ static inline void choose(struct sbt_lot_queue *q, struct wait *wait, struct run
         __atomic_store_n(&cx->state, 0, __ATOMIC_RELAXED);
 }
 
+/* Once more, with the bucket of its mutex. */
+static enum sbt_lot_verdict decide_again(const struct wait *wait, struct run *run) {
+    run->mutex = wait->m;
+    return SBT_LOT_STOP;
+}
+
 static SBT_NOINLINE enum sbt_lot_verdict decide_to_move(struct sbt_lot_queue *q, struct wait *wait, struct run *run) {
-    if (wait->m != run->mutex) { /* once more, with that bucket */
-        run->mutex = wait->m;
-        return SBT_LOT_STOP;
-    }
+    if (wait->m != run->mutex)
+        return decide_again(wait, run);
     choose(q, wait, run);
     wait->w.role = &direct_mutex_waits;
     return SBT_LOT_MOVE;
@@ -130,9 +154,12 @@ static enum sbt_lot_verdict decide(struct sbt_lot_queue *q, struct sbt_waiter *w
     struct wait *wait = wait_of(w);
     if (run->left == 0)
         return SBT_LOT_STOP;
-    if (wait->released->moves && sleeps_on(wait))
+    if (wait->released->moves && sleeps_on(wait, run))
         return decide_to_move(q, wait, run);
+    if (wait->released->moves && goes_too_early(q, wait, run))
+        return decide_again(wait, run);
     choose(q, wait, run);
+    run->woken = true;
     return SBT_LOT_GRANT;
 }
 
@@ -146,7 +173,7 @@ static SBT_NOINLINE void signal_and_move(const struct sbt_cond *cx, struct run *
 }
 
 static void signal_one(const struct sbt_cond *cx) {
-    struct run run = {1, false, NULL};
+    struct run run = {1, false, false, NULL};
     sbt_lot_unpark_first(key_of(cx), decide, &run);
     if (SBT_UNLIKELY(run.mutex != NULL))
         signal_and_move(cx, &run);
@@ -165,7 +192,7 @@ int direct_cond_signal(pthread_cond_t *c) {
 }
 
 int direct_cond_broadcast(pthread_cond_t *c) {
-    struct run run = {UINT32_MAX, true, NULL};
+    struct run run = {UINT32_MAX, true, false, NULL};
     if (begin_signal(sbt_cond_of(c)))
         signal_and_move(sbt_cond_of(c), &run);
     return 0;
