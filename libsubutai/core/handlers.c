@@ -144,7 +144,7 @@ static bool is_fault(int signal) {
  * the first take the default action.
  */
 static void handle(int signal, siginfo_t *info, void *context) {
-    if (!are_held() && !is_fault(signal) && sbt_handlers_put_back != NULL &&
+    if (!are_held() && !is_fault(signal) && (STOPS_AND_CONT & BIT(signal)) == 0 && sbt_handlers_put_back != NULL &&
         SBT_UNLIKELY(sbt_handlers_put_back(signal, info, context)))
         return;
     if (SBT_LIKELY(!are_held()) || is_fault(signal) || !defer(info, context))

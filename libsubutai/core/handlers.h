@@ -85,7 +85,8 @@ extern void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
 
 /*
  * Called before a handler runs that has interrupted no section, with the kernel's arguments. True: it is not to run,
- * the signal comes again. NULL: no function is called. Set once, before there are threads.
+ * the signal comes again. Not of faults, nor of signals that stop or continue the process: to send those takes others
+ * back. NULL: no function is called. Set once, before there are threads.
  */
 extern bool (*sbt_handlers_put_back)(int signal, siginfo_t *info, ucontext_t *context);
 

@@ -59,6 +59,13 @@ static void dispose(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving
     }
 }
 
+/* Between the fences: until then `mask` may change (sbt_leave_put_back), and the carrier looks at it next. */
+static inline void end_leaving(struct sbt_carrier *x) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    x->is_leaving = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /*
  * A handler that forks may have come after the two reads of finish_switch, and this be the child. f is a fiber of the
  * parent's then, and the child's carriers must not run it:
@@ -74,7 +81,7 @@ static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fibe
     sbt_handlers_hold();
     if (SBT_LIKELY(sbt_self.fiber == self))
         dispose(x, f, why);
-    x->is_leaving = false; /* before a deferred handler runs */
+    end_leaving(x); /* before a deferred handler runs */
     sbt_handlers_release();
 }
 
@@ -99,7 +106,7 @@ static inline void finish_switch(struct sbt_carrier *x, const struct sbt_fiber *
         finish_otherwise(x, f, why, self);
     else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
         sbt_carrier_count_parked(x);
-    x->is_leaving = false;
+    end_leaving(x);
 }
 
 void sbt_carrier_finish_switch(struct sbt_carrier *x) {
@@ -138,20 +145,27 @@ static SBT_NOINLINE void take_stock(struct sbt_carrier *x) {
     let_equals_run();
 }
 
-/* A chosen fiber is no progress (`pops`): while a batch lasts idle carriers take the fibers that are queued here. */
+/*
+ * A chosen fiber is no progress (`pops`): while a batch lasts idle carriers take the fibers that are queued here. A
+ * handler finds it either among the chosen or as the current one. NULL: a handler has queued it.
+ */
 static SBT_NOINLINE struct sbt_fiber *take_chosen(struct sbt_carrier *x) {
+    sbt_handlers_hold();
     struct sbt_fiber *chosen = x->chosen;
-    sbt_carrier_set_current(x, chosen);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a handler that comes behind this finds it there */
-    x->n_in_row++;
-    x->chosen = NULL;
+    if (chosen != NULL) {
+        sbt_carrier_set_current(x, chosen);
+        x->n_in_row++;
+        x->chosen = NULL;
+    }
+    sbt_handlers_release();
     return chosen;
 }
 
 /* The fiber that was chosen, or the first of the run queue. */
 static inline struct sbt_fiber *choose(struct sbt_carrier *x) {
-    if (SBT_UNLIKELY(x->chosen != NULL))
-        return take_chosen(x);
+    struct sbt_fiber *chosen = SBT_UNLIKELY(x->chosen != NULL) ? take_chosen(x) : NULL;
+    if (SBT_UNLIKELY(chosen != NULL))
+        return chosen;
     x->n_in_row = 0;
     return SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
 }
@@ -174,20 +188,34 @@ static inline struct sbt_fiber *take_next(struct sbt_carrier *x) {
 
 /* ---- leaving a carrier ---- */
 
+/* Take back the choice of carrier x, which still runs f. NULL: there is none. */
+static struct sbt_fiber *take_back(struct sbt_carrier *x, struct sbt_fiber *f) {
+    struct sbt_fiber *next = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
+    if (next == f) {
+        next = x->chosen;
+        x->chosen = NULL;
+    } else if (x->leaving == f) {
+        sbt_carrier_set_current(x, f);
+    } else {
+        next = NULL; /* f has just been resumed on another carrier than this, where it ran before */
+    }
+    return next;
+}
+
 /*
  * Before the carrier's last look at its choice: the fiber that was chosen is queued again, and the carrier chooses anew
  * when the handler has returned.
  */
 void sbt_leave_undo(void) {
     struct sbt_fiber *f = sbt_self.fiber;
-    struct sbt_carrier *x = f != NULL ? f->carrier : NULL;
-    if (x == NULL || x->leaving != f || x->is_leaving || sbt_self.handlers_held != 0)
+    struct sbt_carrier *x = f != NULL && sbt_self.in_switch != 0 && sbt_self.handlers_held == 0 ? f->carrier : NULL;
+    struct sbt_fiber *next = x != NULL && !x->is_leaving ? take_back(x, f) : NULL;
+    if (next == NULL)
         return;
-    struct sbt_fiber *next = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
-    if (next == NULL || next == f)
-        return;
-    sbt_carrier_set_current(x, f);
-    sbt_runq_push_first(x, next);
+    if (sbt_serves(x) && sbt_in_section(next))
+        sbt_runq_serve(x, next, SBT_WOKEN, true);
+    else
+        sbt_runq_push_first(x, next);
 }
 
 static struct sbt_carrier *carrier_of(uint32_t tid) {
@@ -204,7 +232,7 @@ static struct sbt_carrier *carrier_of(uint32_t tid) {
  * that the next one blocks, nor one of which the handler was for once: the kernel has forgotten that already.
  */
 bool sbt_leave_put_back(int signal, siginfo_t *info, ucontext_t *context) {
-    const uint64_t bit = (uint64_t)1 << (signal - 1);
+    const uint64_t bit = (uint64_t)1 << (signal - 1), all = ~SBT_MASK_RESERVED;
     struct sigaction action;
     if (sbt_self.fiber == NULL || sbt_self.in_switch == 0 || info->si_code == SI_TKILL)
         return false;
@@ -212,10 +240,13 @@ bool sbt_leave_put_back(int signal, siginfo_t *info, ucontext_t *context) {
     struct sbt_carrier *x = carrier_of((uint32_t)tid);
     struct sbt_fiber *next = x != NULL ? __atomic_load_n(&x->current, __ATOMIC_RELAXED) : NULL;
     if (next == NULL || !x->is_leaving || (__atomic_load_n(&next->mask, __ATOMIC_RELAXED) & bit) != 0 ||
-        sbt_real.sigaction(signal, NULL, &action) != 0 || action.sa_handler == SIG_DFL ||
-        sbt_syscall6(SYS_rt_tgsigqueueinfo, sbt_syscall0(SYS_getpid), tid, signal, (long)info, 0, 0) != 0)
+        sbt_real.sigaction(signal, NULL, &action) != 0 || action.sa_handler == SIG_DFL)
         return false;
-    uint64_t mask;
+    uint64_t mask = sbt_mask_set(&all); /* until this returns: with SA_NODEFER the signal would come here at once */
+    if (sbt_syscall6(SYS_rt_tgsigqueueinfo, sbt_syscall0(SYS_getpid), tid, signal, (long)info, 0, 0) != 0) {
+        sbt_mask_set(&mask);
+        return false;
+    }
     memcpy(&mask, &context->uc_sigmask, sizeof mask);
     mask |= bit;
     memcpy(&context->uc_sigmask, &mask, sizeof mask);
