@@ -34,6 +34,7 @@ static struct handler {
 } theirs[N_SIGNALS];
 
 void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
+bool (*sbt_handlers_put_back)(int signal, siginfo_t *info, ucontext_t *context);
 void (*sbt_handlers_entered)(void);
 void (*sbt_handlers_returned)(void *context);
 uint64_t sbt_handlers_spared;
@@ -143,6 +144,9 @@ static bool is_fault(int signal) {
  * the first take the default action.
  */
 static void handle(int signal, siginfo_t *info, void *context) {
+    if (!are_held() && !is_fault(signal) && (STOPS_AND_CONT & BIT(signal)) == 0 && sbt_handlers_put_back != NULL &&
+        SBT_UNLIKELY(sbt_handlers_put_back(signal, info, context)))
+        return;
     if (SBT_LIKELY(!are_held()) || is_fault(signal) || !defer(info, context))
         call(load(signal), info, context);
 }

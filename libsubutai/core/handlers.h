@@ -22,7 +22,7 @@
  * |----------------------------|---------------------------------|-----------------------------------------|
  * | handlers_held (here)       | is in a section                 | is deferred, if it can be               |
  * | in_lot (wait/parking_lot)  | holds a bucket                  | is deferred; or polls, owes wake-ups    |
- * | in_switch (switch/state.h) | is inside switch/               | polls, may set `deferred`               |
+ * | in_switch (switch/state.h) | is inside switch/               | polls, may set `deferred`; comes again  |
  * | ni_thread.busy             | has a request under way         | gets a record of its own, and may wait  |
  * | ni_thread.inside           | holds a lock of the emulation   | leaves its request, or is refused       |
  * | rec_thread.busy            | writes an event of its trace    | leaves its event among the pending ones |
@@ -34,6 +34,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <ucontext.h>
 
 #include "core/thread.h"
 #include "os/arch.h"
@@ -81,6 +82,13 @@ int sbt_handlers_set(int signal, const struct sigaction *action, struct sigactio
  * waiter and the signal. The handler may last: they do not rely on it any more. Set once, before there are threads.
  */
 extern void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);
+
+/*
+ * Called before a handler runs that has interrupted no section, with the kernel's arguments. True: it is not to run,
+ * the signal comes again. Not of faults, nor of signals that stop or continue the process: to send those takes others
+ * back. NULL: no function is called. Set once, before there are threads.
+ */
+extern bool (*sbt_handlers_put_back)(int signal, siginfo_t *info, ucontext_t *context);
 
 /*
  * Called before a handler runs, with the mask that the kernel has set for it. NULL: no function is called. Set once,

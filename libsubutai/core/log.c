@@ -10,6 +10,7 @@
 
 #include "core/options.h"
 #include "os/arch.h"
+#include "os/fence.h"
 #include "os/initial.h"
 
 bool sbt_log_is_on(unsigned verbosity) {
@@ -78,12 +79,15 @@ void sbt_log_may_say_in_tree(void) {
     said = page < 0 && page > -4096 ? NULL : (uint8_t *)page;
 }
 
-/* Where there can be no file, in a sandbox for instance, each process is the first of those that share its byte. */
+/*
+ * Where there can be no file, in a sandbox for instance, each process is the first of those that share its byte. So it
+ * is where the program has set a filter of system calls, which may end it for a file that is opened.
+ */
 static bool is_first(void) {
     struct tree t;
     if (said != NULL && __atomic_exchange_n(said, 1, __ATOMIC_RELAXED) != 0)
         return false;
-    if (!read_tree(&t))
+    if (!read_tree(&t) || sbt_fence_is_forbidden())
         return true;
     long fd = sbt_syscall6(SYS_openat, AT_FDCWD, (long)t.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                            0600, 0, 0);

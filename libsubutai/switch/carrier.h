@@ -13,6 +13,7 @@ struct sbt_carrier {
     struct sbt_regs regs;         /* of the carrier's loop */
     struct sbt_fiber *leaving;    /* the fiber that is being switched away from, */
     enum sbt_leaving why;         /* and why */
+    bool is_leaving;              /* what it runs next is `current`, for good */
     uintptr_t signal_stack;       /* its lowest address (signal_stack.h); 0: it has none */
     bool woke;                    /* it has woken an idle carrier since it last left a fiber; its own */
     bool rests;                   /* it is to rest when it has left its fiber; its own */
@@ -77,5 +78,16 @@ static inline void sbt_carrier_set_current(struct sbt_carrier *x, struct sbt_fib
  * been switched to (Linux: finish_task_switch).
  */
 void sbt_carrier_finish_switch(struct sbt_carrier *x);
+
+/*
+ * By a handler that begins. It may have interrupted its thread between the choice of the next fiber and the switch to
+ * it, and may wait for what that fiber does: no carrier would run it before the handler returns.
+ */
+void sbt_leave_undo(void);
+/*
+ * The same while the switch itself is under way, where neither the fiber that is left nor the next one can run
+ * elsewhere. True: the handler is not to be called; the signal comes again when the switch is over.
+ */
+bool sbt_leave_put_back(int signal, siginfo_t *info, ucontext_t *context);
 
 #endif

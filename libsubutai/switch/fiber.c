@@ -309,7 +309,13 @@ bool sbt_fiber_run_here(uint32_t *word) {
             x->chosen = next;
         else
             sbt_serve_queue(x, next, SBT_WOKEN);
+        /*
+         * A handler that was deferred during the switch would leave all signals blocked on this kernel thread, for the
+         * next fiber too. It may run from here on: the chosen fiber is queued before it does (sbt_leave_undo).
+         */
+        sbt_handlers_release();
         sbt_fiber_leave(f, SBT_LEAVES_TO_GO_ON);
+        sbt_handlers_hold();
     }
     sbt_switch_leave();
     return has_run;

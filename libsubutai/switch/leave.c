@@ -12,10 +12,12 @@
  * the first cache.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "core/priority.h"
 #include "core/probes.h"
+#include "os/real.h"
 #include "switch/carrier.h"
 #include "switch/mask.h"
 #include "switch/pin.h"
@@ -57,6 +59,13 @@ static void dispose(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving
     }
 }
 
+/* Between the fences: until then `mask` may change (sbt_leave_put_back), and the carrier looks at it next. */
+static inline void end_leaving(struct sbt_carrier *x) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    x->is_leaving = false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /*
  * A handler that forks may have come after the two reads of finish_switch, and this be the child. f is a fiber of the
  * parent's then, and the child's carriers must not run it:
@@ -72,6 +81,7 @@ static SBT_NOINLINE void finish_otherwise(struct sbt_carrier *x, struct sbt_fibe
     sbt_handlers_hold();
     if (SBT_LIKELY(sbt_self.fiber == self))
         dispose(x, f, why);
+    end_leaving(x); /* before a deferred handler runs */
     sbt_handlers_release();
 }
 
@@ -96,6 +106,7 @@ static inline void finish_switch(struct sbt_carrier *x, const struct sbt_fiber *
         finish_otherwise(x, f, why, self);
     else if (++x->n_parked >= (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0 ? PARKED_FEW : PARKED_MOST))
         sbt_carrier_count_parked(x);
+    end_leaving(x);
 }
 
 void sbt_carrier_finish_switch(struct sbt_carrier *x) {
@@ -134,18 +145,27 @@ static SBT_NOINLINE void take_stock(struct sbt_carrier *x) {
     let_equals_run();
 }
 
-/* A chosen fiber is no progress (`pops`): while a batch lasts idle carriers take the fibers that are queued here. */
+/*
+ * A chosen fiber is no progress (`pops`): while a batch lasts idle carriers take the fibers that are queued here. A
+ * handler finds it either among the chosen or as the current one. NULL: a handler has queued it.
+ */
 static SBT_NOINLINE struct sbt_fiber *take_chosen(struct sbt_carrier *x) {
+    sbt_handlers_hold();
     struct sbt_fiber *chosen = x->chosen;
-    x->n_in_row++;
-    x->chosen = NULL;
+    if (chosen != NULL) {
+        sbt_carrier_set_current(x, chosen);
+        x->n_in_row++;
+        x->chosen = NULL;
+    }
+    sbt_handlers_release();
     return chosen;
 }
 
 /* The fiber that was chosen, or the first of the run queue. */
 static inline struct sbt_fiber *choose(struct sbt_carrier *x) {
-    if (SBT_UNLIKELY(x->chosen != NULL))
-        return take_chosen(x);
+    struct sbt_fiber *chosen = SBT_UNLIKELY(x->chosen != NULL) ? take_chosen(x) : NULL;
+    if (SBT_UNLIKELY(chosen != NULL))
+        return chosen;
     x->n_in_row = 0;
     return SBT_UNLIKELY(x->rests) ? NULL : sbt_runq_pop(x);
 }
@@ -158,14 +178,91 @@ static inline struct sbt_fiber *take_next(struct sbt_carrier *x) {
     if (SBT_UNLIKELY(x->woke))
         sbt_runq_judge(x);
     struct sbt_fiber *next = choose(x);
-    if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT) && next != NULL)
+    if (next == NULL)
+        sbt_carrier_set_current(x, NULL);
+    else if (SBT_UNLIKELY(x->pops - x->pops_at_count >= POPS_PER_COUNT))
         take_stock(x);
-    sbt_carrier_set_current(x, next);
     sbt_mask_block_for(x, next != NULL ? next->mask : sbt_receive_idle_mask());
     return next;
 }
 
 /* ---- leaving a carrier ---- */
+
+/* Take back the choice of carrier x, which still runs f. NULL: there is none. */
+static struct sbt_fiber *take_back(struct sbt_carrier *x, struct sbt_fiber *f) {
+    struct sbt_fiber *next = __atomic_load_n(&x->current, __ATOMIC_RELAXED);
+    if (next == f) {
+        next = x->chosen;
+        x->chosen = NULL;
+    } else if (x->leaving == f) {
+        sbt_carrier_set_current(x, f);
+    } else {
+        next = NULL; /* f has just been resumed on another carrier than this, where it ran before */
+    }
+    return next;
+}
+
+/*
+ * Before the carrier's last look at its choice: the fiber that was chosen is queued again, and the carrier chooses anew
+ * when the handler has returned.
+ */
+void sbt_leave_undo(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    struct sbt_carrier *x = f != NULL && sbt_self.in_switch != 0 && sbt_self.handlers_held == 0 ? f->carrier : NULL;
+    struct sbt_fiber *next = x != NULL && !x->is_leaving ? take_back(x, f) : NULL;
+    if (next == NULL)
+        return;
+    if (sbt_serves(x) && sbt_in_section(next))
+        sbt_runq_serve(x, next, SBT_WOKEN, true);
+    else
+        sbt_runq_push_first(x, next);
+}
+
+static struct sbt_carrier *carrier_of(uint32_t tid) {
+    struct sbt_switch_state *s = SBT_SWITCH;
+    for (uint32_t i = 0; i < __atomic_load_n(&s->n_carriers, __ATOMIC_RELAXED); i++)
+        if (__atomic_load_n(&s->carrier[i].tid, __ATOMIC_RELAXED) == tid)
+            return &s->carrier[i];
+    return NULL;
+}
+
+/*
+ * Behind that look, until the switch is finished: this kernel thread gets the signal again, and blocks it until the
+ * next fiber goes on, which finds another mask in `mask` than its own. Not a signal that was meant for the fiber, or
+ * that the next one blocks, nor one of which the handler was for once: the kernel has forgotten that already.
+ */
+bool sbt_leave_put_back(int signal, siginfo_t *info, ucontext_t *context) {
+    const uint64_t bit = (uint64_t)1 << (signal - 1), all = ~SBT_MASK_RESERVED;
+    struct sigaction action;
+    if (sbt_self.fiber == NULL || sbt_self.in_switch == 0 || info->si_code == SI_TKILL)
+        return false;
+    const long tid = sbt_syscall0(SYS_gettid);
+    struct sbt_carrier *x = carrier_of((uint32_t)tid);
+    struct sbt_fiber *next = x != NULL ? __atomic_load_n(&x->current, __ATOMIC_RELAXED) : NULL;
+    if (next == NULL || !x->is_leaving || (__atomic_load_n(&next->mask, __ATOMIC_RELAXED) & bit) != 0 ||
+        sbt_real.sigaction(signal, NULL, &action) != 0 || action.sa_handler == SIG_DFL)
+        return false;
+    uint64_t mask = sbt_mask_set(&all); /* until this returns: with SA_NODEFER the signal would come here at once */
+    if (sbt_syscall6(SYS_rt_tgsigqueueinfo, sbt_syscall0(SYS_getpid), tid, signal, (long)info, 0, 0) != 0) {
+        sbt_mask_set(&mask);
+        return false;
+    }
+    memcpy(&mask, &context->uc_sigmask, sizeof mask);
+    mask |= bit;
+    memcpy(&context->uc_sigmask, &mask, sizeof mask);
+    __atomic_store_n(&x->mask, x->mask | bit, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The choice is final, unless a handler has undone it. */
+static inline bool keeps_choice(struct sbt_carrier *x, const struct sbt_fiber *next) {
+    x->is_leaving = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (SBT_LIKELY(__atomic_load_n(&x->current, __ATOMIC_RELAXED) == next))
+        return true;
+    x->is_leaving = false;
+    return false;
+}
 
 /* The carrier makes progress. A hint, and it is seldom needed. */
 static SBT_NOINLINE void note_progress(struct sbt_carrier *x) {
@@ -184,15 +281,18 @@ static inline bool leave_carrier(struct sbt_fiber *f, enum sbt_leaving why, stru
     if (SBT_UNLIKELY(__atomic_load_n(&SBT_SWITCH->all_held, __ATOMIC_RELAXED) != 0) ||
         SBT_UNLIKELY(__atomic_load_n(&x->held, __ATOMIC_RELAXED) != 0))
         note_progress(x);
+    struct sbt_fiber *next;
     x->leaving = f;
     x->why = why;
-    struct sbt_fiber *next = take_next(x);
-    if (SBT_UNLIKELY(sbt_self.fiber != f)) {
-        x->leaving = NULL;
-        x->why = SBT_LEAVES_NOTHING;
-        sbt_mask_set(&f->mask); /* take_next has blocked what a carrier without a fiber blocks */
-        return false;
-    }
+    do {
+        next = take_next(x);
+        if (SBT_UNLIKELY(sbt_self.fiber != f)) {
+            x->leaving = NULL;
+            x->why = SBT_LEAVES_NOTHING;
+            sbt_mask_set(&f->mask); /* take_next has blocked what a carrier without a fiber blocks */
+            return false;
+        }
+    } while (!keeps_choice(x, next));
     SBT_TSAN_RELEASE(x);
     if (next == NULL)
         *at = sbt_regs_switch(&f->regs, &x->regs, x);

@@ -23,15 +23,20 @@ static inline struct sbt_fiber *sbt_runq_take_first(struct sbt_carrier *x) {
     return f;
 }
 
-/* Take the carrier's own next fiber; NULL: none. Called by that carrier alone. */
+/*
+ * Take the carrier's own next fiber, which is its current one then; NULL: none. Called by that carrier alone. A handler
+ * that has been deferred runs at the end, and finds the fiber (sbt_leave_undo).
+ */
 static inline struct sbt_fiber *sbt_runq_pop(struct sbt_carrier *x) {
     if (__atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
         return NULL;
     sbt_handlers_hold();
     sbt_own_lock_enter(&x->lock);
     struct sbt_fiber *f = sbt_runq_take_first(x);
-    if (SBT_LIKELY(f != NULL))
+    if (SBT_LIKELY(f != NULL)) {
         __atomic_store_n(&x->pops, x->pops + 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&x->current, f, __ATOMIC_RELAXED); /* as sbt_carrier_set_current */
+    }
     sbt_own_lock_leave(&x->lock);
     sbt_handlers_release();
     return f;

@@ -64,6 +64,11 @@ static void look_again(void) {
                                     __ATOMIC_RELAXED);
 }
 
+static void handler_entered(void) {
+    sbt_leave_undo();
+    sbt_switch_mask_changed();
+}
+
 static void handler_returned(void *context) {
     sbt_switch_mask_changed();
     sbt_signal_stack_returned(context);
@@ -76,7 +81,8 @@ void sbt_switch_want(enum sbt_switch_want how) {
     sbt_switch_insisted = how == SBT_SWITCH_ANYWAY || how == SBT_SWITCH_BY_TURNS;
     sbt_switch_weighs = how == SBT_SWITCH_IF_IT_PAYS || how == SBT_SWITCH_BY_TURNS;
     /* a fiber may wait in a handler: the kernel sets the mask when the handler begins, and when it returns */
-    sbt_handlers_entered = sbt_switch_mask_changed;
+    sbt_handlers_put_back = sbt_leave_put_back;
+    sbt_handlers_entered = handler_entered;
     sbt_handlers_returned = handler_returned;
     sbt_recall_begin();
     if (how != SBT_SWITCH_IF_IT_PAYS) /* otherwise before the first recall, or before the program asks for SIGRTMAX */

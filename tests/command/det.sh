@@ -60,6 +60,8 @@ run "$SUBUTAI" run --engine det --schedule writers.schedule -- "$ORDERED" writer
 run "$SUBUTAI" schedule info writers.schedule
 turns=$(sed -nE 's/.* ([0-9]+)\.([0-9]{3}) ms of logical time.*/\1\2/p' <<<"$out")
 check "an unlock of a read-write lock wakes one of 200 writers: turns do not grow with their square" test "${turns:-9999999}" -lt 3000
+within 20 "$SUBUTAI" run --engine det -- "$ORDERED" held-up
+check "a reader that waits in a handler keeps no writer from the lock" is "$status $out" "0 done"
 within 20 "$SUBUTAI" run --engine det -- "$ORDERED" joins
 check "a reader that goes before a writer lets the readers in that wait" is "$status $out" "0 done"
 begin_load 2

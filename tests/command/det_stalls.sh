@@ -50,6 +50,17 @@ for way in adaptive switch; do
     check "threads of a timer that come faster than the turn is passed keep it from no other ($way)" is "$status $out" "0 done"
 done
 end_load
+for _ in 1 2 3 4 5; do
+    within 20 "$SUBUTAI" run --engine det -- "$ORDERED" aio
+    echo "$status $out"
+done >ends
+check "threads of asynchronous I/O make a process's first operations, and end" is "$(sort -u ends)" "0 done"
+for _ in {1..10}; do
+    within 20 "$SUBUTAI" run --engine det --wait switch -- "$ORDERED" profiled
+    echo "$status $out"
+    ((status == 0)) || break
+done >ends
+check "handlers that interrupt a switch from one thread to the next keep neither from going on" is "$(sort -u ends)" "0 done"
 run "$SUBUTAI" run --engine det -- "$ORDERED" nap
 check "a sleep of no time is over after a few turns" is "$status $out" "0 done"
 rm -f ahead.schedule
@@ -82,6 +93,11 @@ for how in "" --serial; do
     check "one that does nothing but sleep goes on outside ($how)" is "$status $out" "0 done"
     within 60 "$SUBUTAI" run --engine det $how --log naps -- "$ORDERED" naps-late
     check "also if it waits for a processor in between for longer ($how)" is "$status $out" "0 done"
+done
+for way in adaptive switch; do
+    within 30 "$SUBUTAI" run --engine det --wait $way -- "$ORDERED" filtered-sleep
+    check "also under a filter of the program's that ends it if a file is opened ($way)" matches "$status $out" \
+        '^0 (done|no filters here)$'
 done
 for _ in 1 2 3; do
     within 30 "$SUBUTAI" run --engine det --stall release -- "$ORDERED" woken

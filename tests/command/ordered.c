@@ -353,6 +353,8 @@ static const struct {
     {"dozes", dozes},                   /* sleeps without a file, and such calls now and then */
     {"calls", through_calls},           /* calls that are made seldom, or are compiled with _FORTIFY_SOURCE */
     {"notified", notified_often},       /* a timer makes threads faster than the turn is passed */
+    {"aio", begun_from_nowhere},        /* threads of asynchronous I/O make the first operations */
+    {"profiled", profiled},             /* signals of a timer come at any place */
     {"starved", starved},               /* a thread computes with next to no processor */
     {"stall", stalled},                 /* a thread waits for a plain variable that another one writes */
     {"clock", stalled_at_clock},        /* the same, and it reads a clock meanwhile */
@@ -362,6 +364,7 @@ static const struct {
     {"computes", stalled_and_naps},     /* a thread computes for long, and sleeps now and then, unseen */
     {"naps", stalled_by_naps},          /* a thread sleeps unseen until another one writes a variable */
     {"naps-late", late_naps},           /* the same on a busy CPU */
+    {"filtered-sleep", filtered_sleep}, /* a thread sleeps unseen, and a filter ends what opens a file */
     {"watched", watched},               /* a thread sleeps a second again and again, and another one locks */
     {"late", late},                     /* a thread sleeps while another computes between its operations */
     {"served", served_in_handler},      /* a thread at a barrier is in a handler when the turn comes to it */
@@ -374,6 +377,7 @@ static const struct {
     {"leave", left_twice},              /* by exit, and meanwhile by _exit of the thread that has the turn */
     {"writers", many_writers},          /* 200 threads wait for a read-write lock, to write */
     {"joins", reader_before_writer}, /* a reader goes before a writer that was woken, and needs a reader that waits */
+    {"held-up", held_up_reader},     /* a reader that waits is in a handler, and a writer waits behind it */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
     {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
 };

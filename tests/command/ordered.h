@@ -55,6 +55,8 @@ int waits_of_parts(void);
 int waits_of_what_is_left(void);
 /* ordered_timers.c */
 int notified_often(void);
+int begun_from_nowhere(void);
+int profiled(void);
 /* ordered_stalls.c */
 int starved(void);
 int stalled(void);
@@ -67,6 +69,7 @@ int stalled_by_naps(void);
 int late_naps(void);
 int watched(void);
 int late(void);
+int filtered_sleep(void);
 /* ordered_offers.c */
 int served_in_handler(void);
 int offer_taken_back(void);
@@ -79,6 +82,7 @@ int left_twice(void);
 /* ordered_rwlock.c */
 int many_writers(void);
 int reader_before_writer(void);
+int held_up_reader(void);
 /* ordered_futex.c */
 int restarted(void);
 int unmapped(void);

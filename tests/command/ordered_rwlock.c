@@ -60,3 +60,40 @@ int reader_before_writer(void) {
     puts("done");
     return 0;
 }
+
+static atomic_int is_held_up;
+
+static void holds_up(int number) {
+    (void)number;
+    while (atomic_load(&flag) == 0) {
+        usleep(1000);
+        atomic_store(&is_held_up, 1);
+    }
+}
+
+static void *reads(void *unused) {
+    pthread_rwlock_rdlock(&rwlock);
+    pthread_rwlock_unlock(&rwlock);
+    return unused;
+}
+
+/* A reader waits, and a writer behind it. The reader is in a handler until the writer has had the lock. */
+int held_up_reader(void) {
+    struct sigaction action = {.sa_handler = holds_up};
+    pthread_t reader, writer;
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_rwlock_wrlock(&rwlock);
+    pthread_create(&reader, NULL, reads, NULL);
+    sched_yield(), sched_yield();
+    pthread_create(&writer, NULL, writes, NULL);
+    sched_yield(), sched_yield();
+    pthread_kill(reader, SIGUSR1);
+    while (atomic_load(&is_held_up) == 0)
+        usleep(1000);
+    pthread_rwlock_unlock(&rwlock);
+    pthread_join(writer, NULL);
+    atomic_store(&flag, 1);
+    pthread_join(reader, NULL);
+    puts("done");
+    return 0;
+}

@@ -197,6 +197,36 @@ int late_naps(void) {
     return 0;
 }
 
+/* Set as programs do. */
+static bool forbid_files(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/*
+ * A thread has the turn for half a second of CPU time, while another one waits for it; and then sleeps by calls that
+ * are not seen, until that one has written a variable.
+ */
+int filtered_sleep(void) {
+    pthread_t thread;
+    get_raw_syscall();
+    const bool has_filter = forbid_files();
+    pthread_create(&thread, NULL, setter, NULL);
+    for (int64_t begin = cpu_now_ns(); cpu_now_ns() - begin < 500000000;)
+        ;
+    while (has_filter && atomic_load(&flag) == 0)
+        nap_unseen(1000000);
+    pthread_join(thread, NULL);
+    puts(has_filter ? "done" : "no filters here");
+    return 0;
+}
+
 static bool lose_wakes(void) {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -48,6 +48,7 @@ union sbt_fork_page sbt_fork_page = {.known = 1};
 
 void sbt_fork_notice(void) {}
 
+bool (*sbt_handlers_put_back)(int signal, siginfo_t *info, ucontext_t *context);
 void (*sbt_handlers_entered)(void);
 void (*sbt_handlers_returned)(void *context);
 void (*sbt_handlers_interrupt)(struct sbt_waiter *waiter, int signal);

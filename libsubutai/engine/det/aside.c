@@ -160,10 +160,12 @@ void det_join_round(void) {
         det_adopt(created);
         return;
     }
-    if (is_known)
+    if (is_known) {
         sbt_lock_take(&r->lock);
-    else
+    } else {
+        det_await_begun();
         await_the_one_before();
+    }
     uint32_t number = turn_create(&r->turn), next = TURN_NO_THREAD;
     if (number != TURN_NO_THREAD) {
         det_returned(number, SCHEDULE_FROM_NOWHERE);

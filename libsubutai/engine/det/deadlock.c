@@ -124,8 +124,13 @@ static bool count_unknown(uint32_t tid, void *n) {
     return false;
 }
 
-/* Carriers and the monitor do nothing of their own. Also true if the kernel does not say which threads there are. */
+/*
+ * Carriers and the monitor do nothing of their own. Also true if the kernel does not say which threads there are, and
+ * if it is not asked: a filter that the program has set may end it.
+ */
 static bool has_other_thread(void) {
+    if (sbt_fence_is_forbidden())
+        return true;
     uint32_t n = !is_known((uint32_t)sbt_syscall0(SYS_gettid), true);
     return sbt_proc_any_thread(count_unknown, &n) || n > sbt_switch_n_own();
 }

@@ -33,7 +33,11 @@ static int start(const struct sbt_options *options) {
     return det_hints_start(options);
 }
 
-void det_begin_round(void) {
+/* A round begins. Threads from nowhere may make the first operations of a process at once. */
+static struct sbt_lock beginning;
+
+/* With that lock. */
+static void begin_round(void) {
     struct det_round *r = det_round;
     bool is_forked = r->generation != 0;
     if (is_forked) {
@@ -41,14 +45,27 @@ void det_begin_round(void) {
         det_watch_forked();
     }
     turn_begin(&r->turn, sbt_options.value[SBT_OPT_SEED].u);
-    r->generation = sbt_fork_generation() + 1;
+    __atomic_store_n(&r->generation, sbt_fork_generation() + 1, __ATOMIC_RELEASE); /* det_await_begun is its partner */
     r->process = sbt_syscall0(SYS_getpid);
-    det_adopt_unknown(0, false);
+    det_adopt_unknown(0, sbt_thread_tid() != (uint32_t)r->process); /* the main thread can be joined */
+    det_thread_enter();
     det_site_warm();
     det_places_begin();
     r->is_timed = sbt_options.value[SBT_OPT_SCHEDULE_TIMES].u != 0;
     r->is_logged = det_schedule_begin(sbt_options.value[SBT_OPT_SEED].u, is_forked, det_hints_begin());
     r->is_watched = r->is_logged || r->is_hinted;
+}
+
+void det_begin_round(void) {
+    sbt_lock_take(&beginning);
+    if (det_round->generation != sbt_fork_generation() + 1)
+        begin_round();
+    sbt_lock_drop(&beginning);
+}
+
+void det_await_begun(void) {
+    sbt_lock_take(&beginning);
+    sbt_lock_drop(&beginning);
 }
 
 static void once_begin(void) {

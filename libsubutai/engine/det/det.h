@@ -31,8 +31,13 @@ void det_take_slow(void);
 void det_look_at_cancellation(void);
 /* The slow path of det_pass. */
 void det_pass_slow(void);
-/* The process's first operation, or a forked child's. There is no other thread. */
+/*
+ * The process's first operation, or a forked child's, unless another thread makes it at once: then the round has begun
+ * when this returns, and does not know the caller. Blocks.
+ */
 void det_begin_round(void);
+/* The round is beginning, by another thread: until it has. Blocks. */
+void det_await_begun(void);
 /* watch.c: an operation, and the end of a wait, are logged and looked at for hints. */
 void det_watch_op(enum det_op op);
 /* The call site of an operation that is offered; 0: none is needed. False: another thread looks for one just now, or

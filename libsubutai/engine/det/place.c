@@ -5,6 +5,7 @@
 #include "core/handlers.h"
 #include "engine/det/stall.h"
 #include "os/code_maps.h"
+#include "os/fence.h"
 #include "os/lock.h"
 
 static struct sbt_lock lock; /* and what follows is used */
@@ -36,7 +37,7 @@ static void name_place(void *argument, uint64_t start, uint64_t end, uint64_t of
 
 void det_place_text(uintptr_t return_address, char text[static DET_PLACE_BYTES]) {
     text[0] = '\0';
-    if (return_address == 0)
+    if (return_address == 0 || sbt_fence_is_forbidden()) /* a filter of the program's: as in stall.c */
         return;
     sbt_handlers_hold();
     sbt_lock_take(&lock);

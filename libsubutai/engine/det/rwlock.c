@@ -51,15 +51,17 @@ static bool is_writers_turn(pthread_rwlock_t *l) {
  * turn of each. So a thread that is woken and does not get the lock, or shares it, looks again for those that were not:
  *  1. A writer is woken, and a reader that has not waited takes the lock.
  *  2. The readers that wait may have it too, and that reader may need one of them.
- * Where handlers keep all writers that are woken, the readers go on.
+ * Where handlers keep all writers that are woken, the readers go on; and where they keep all readers, a writer does.
  */
 static void wake_next(pthread_rwlock_t *l) {
     if (det_nobody_waits(l) || sbt_rwlock_of(l)->writer != 0)
         return;
     if (may_write(l) && is_writers_turn(l) && wake_kind(l, 1, WRITER) != 0)
         return;
-    if (may_read(l))
-        wake_kind(l, UINT32_MAX, READER);
+    if (may_read(l) && wake_kind(l, UINT32_MAX, READER) != 0)
+        return;
+    if (may_write(l))
+        wake_kind(l, 1, WRITER);
 }
 
 static int wait_until(pthread_rwlock_t *l, bool (*may)(pthread_rwlock_t *), uint8_t kind,

@@ -8,6 +8,9 @@
  * A thread that could run, but has hardly had a processor since it got the turn, is no stall: the machine is busy.
  * Nor does a thread wait in such a call that computes, and sleeps at the moment of a look (nap.h).
  *
+ * A program that has set a filter of system calls may be ended by it for a file of /proc that is opened. There CPU
+ * clocks alone are looked at, and a thread that has run for less than half of DET_STALL_ASLEEP_NS counts as asleep.
+ *
  * A thread that has been given the turn, and is still in its wait for it, is woken again before that: its wake-up may
  * have been lost. No kernel or processor loses one, but an emulator has.
  *
@@ -17,7 +20,9 @@
  * Letting a holder go on outside takes the turn away from a thread that may use it at that moment:
  *  1. The thread that expels writes `holder`, makes a heavy fence, and reads the other's in_op.
  *  2. The other thread writes in_op, and then reads `holder`.
- * Either the first sees in_op and gives the turn back, or the second sees that it has not got the turn.
+ * Either the first sees in_op and gives the turn back, or the second sees that it has not got the turn. Where heavy
+ * fences fail, the same holds if the other thread does not run at all from before 1. on: the kernel makes full fences
+ * when it takes a thread off a processor, and when it puts one on.
  */
 #include <sys/syscall.h>
 #include <time.h>
@@ -55,8 +60,28 @@ static bool makes_operation(uint32_t holder, bool sleeps) {
     return value == 1 || (value == DET_CREATES && !sleeps);
 }
 
-/* False: it makes an operation. */
-static bool expel(uint32_t holder, bool sleeps) {
+/* The kernel thread on which it runs now; 0: it is not known. */
+static uint32_t runs_on(uint32_t holder) {
+    uint32_t tid = __atomic_load_n(&det_round->thread[holder].tid, __ATOMIC_RELAXED);
+    return tid != 0 ? sbt_switch_runs_on(tid) : 0;
+}
+
+/* CPU time of that kernel thread so far; the clock's number is the kernel's. */
+static uint64_t cpu_ns_of(uint32_t tid) {
+    const long by_scheduler = 2, of_thread = 4, clock = (long)~(int)tid * 8 | of_thread | by_scheduler;
+    struct timespec t;
+    return sbt_syscall3(SYS_clock_gettime, clock, (long)&t, 0) == 0
+               ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
+               : 0;
+}
+
+/* Since that look. */
+static bool has_not_run(uint32_t holder, const struct det_nap *nap) {
+    return nap->cpu_ns != 0 && runs_on(holder) == nap->on && cpu_ns_of(nap->on) == nap->cpu_ns;
+}
+
+/* False: it makes an operation, or may begin one that would be missed. */
+static bool expel(uint32_t holder, bool sleeps, const struct det_nap *nap) {
     struct det_round *r = det_round;
     uint32_t next = TURN_NO_THREAD;
     bool is_out = false;
@@ -64,7 +89,8 @@ static bool expel(uint32_t holder, bool sleeps) {
     sbt_lock_take(&r->lock);
     if (r->turn.holder == holder && r->turn.thread[holder].state == TURN_RUNNABLE) {
         __atomic_store_n(&r->turn.holder, TURN_NO_THREAD, __ATOMIC_SEQ_CST);
-        if (!sbt_fence_heavy() || makes_operation(holder, sleeps)) {
+        bool is_fenced = sbt_fence_heavy() || (sleeps && has_not_run(holder, nap));
+        if (!is_fenced || makes_operation(holder, sleeps)) {
             __atomic_store_n(&r->turn.holder, holder, __ATOMIC_SEQ_CST);
             next = holder;
         } else {
@@ -81,30 +107,20 @@ static bool expel(uint32_t holder, bool sleeps) {
     return is_out;
 }
 
-/* The kernel thread on which it runs now; 0: it is not known. */
-static uint32_t runs_on(uint32_t holder) {
-    uint32_t tid = __atomic_load_n(&det_round->thread[holder].tid, __ATOMIC_RELAXED);
-    return tid != 0 ? sbt_switch_runs_on(tid) : 0;
+static bool may_open_files(void) {
+    return !sbt_fence_is_forbidden();
 }
 
-/* CPU time of that kernel thread so far; the clock's number is the kernel's. */
-static uint64_t cpu_ns_of(uint32_t tid) {
-    const long by_scheduler = 2, of_thread = 4, clock = (long)~(int)tid * 8 | of_thread | by_scheduler;
-    struct timespec t;
-    return sbt_syscall3(SYS_clock_gettime, clock, (long)&t, 0) == 0
-               ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
-               : 0;
-}
-
-/* `on` 0: it is in a wait of ours, or not known. */
+/* `on` 0: it is in a wait of ours, or not known. Where no file may be opened each thread counts as asleep. */
 static struct det_nap look_at(uint32_t holder) {
     const uint32_t on = holder != TURN_NO_THREAD ? runs_on(holder) : 0;
     if (on == 0 || __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
         return (struct det_nap){0};
-    struct det_nap nap = {.on = on, .is_asleep = sbt_proc_state(on) == 'S', .at_ns = sbt_now_ns()};
-    if (!sbt_proc_used(on, &nap.cpu_ns, &nap.queued_ns))
+    const bool opens = may_open_files();
+    struct det_nap nap = {.on = on, .is_asleep = !opens || sbt_proc_state(on) == 'S', .at_ns = sbt_now_ns()};
+    if (!opens || !sbt_proc_used(on, &nap.cpu_ns, &nap.queued_ns))
         nap.cpu_ns = cpu_ns_of(on);
-    return runs_on(holder) == on ? nap : (struct det_nap){0};
+    return runs_on(holder) == on && (opens || nap.cpu_ns != 0) ? nap : (struct det_nap){0};
 }
 
 static uint64_t patience_ns(uint32_t holder) {
@@ -180,9 +196,10 @@ static bool is_late(struct det_round *r, struct det_look *since) {
 /* The look that began as `since` has found the holder so. Does it wait in the kernel? */
 static bool is_wait(const struct det_look *since, const struct det_nap *nap) {
     struct det_round *r = det_round;
+    const uint64_t patience = may_open_files() ? patience_ns(since->holder) : DET_STALL_ASLEEP_NS;
     sbt_lock_take(&r->lock);
     bool waits = r->look.holder == since->holder && r->look.logical == since->logical &&
-                 r->look.since_ns == since->since_ns && det_nap_is_wait(&r->look.nap, nap, patience_ns(since->holder));
+                 r->look.since_ns == since->since_ns && det_nap_is_wait(&r->look.nap, nap, patience);
     sbt_lock_drop(&r->lock);
     return waits;
 }
@@ -193,7 +210,8 @@ static uint64_t stall_ns(uint32_t holder) {
 
 /* Has it run for less than half of what a stall takes, although it could run? */
 static bool lacks_processor(const struct det_look *since) {
-    return since->on != 0 && runs_on(since->holder) == since->on && sbt_proc_state(since->on) == 'R' &&
+    return since->on != 0 && runs_on(since->holder) == since->on &&
+           (!may_open_files() || sbt_proc_state(since->on) == 'R') &&
            cpu_ns_of(since->on) - since->cpu_ns < stall_ns(since->holder) / 2;
 }
 
@@ -216,13 +234,13 @@ bool det_look_for_stall(void) {
     sbt_lock_drop(&r->lock);
     uint32_t holder = since.holder;
     const struct det_nap nap = look_at(holder);
-    bool sleeps = nap.is_asleep;
     bool waits = holder != TURN_NO_THREAD && is_wait(&since, &nap);
+    bool sleeps = nap.is_asleep && (waits || may_open_files());
     if (stalls)
         stalls = sleeps ? waits : sbt_now_ns() - since.since_ns >= stall_ns(holder) && !lacks_processor(&since);
     if (stalls && __atomic_load_n(&det_round->thread[holder].waits, __ATOMIC_RELAXED) != 0)
         det_wake_again(holder);
-    bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps);
+    bool is_out = stalls && (releases || sleeps) && expel(holder, sleeps, &nap);
     if (stalls && !is_out)
         note(holder);
     sbt_handlers_release();

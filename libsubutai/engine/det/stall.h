@@ -61,7 +61,8 @@ enum { DET_NOT_STUCK, DET_STUCK, DET_STUCK_NO_MORE };
 /* How long a thread sleeps until it looks for the nth time, from 0 on. */
 uint64_t det_stuck_ns(unsigned n_looks);
 
-/* place.c. "MODULE+0xOFFSET" of the call with that return address; "" if that is not known. Reads /proc/self/maps. */
+/* place.c. "MODULE+0xOFFSET" of the call with that return address; "" if that is not known, or the program has set a
+ * filter of system calls. Reads /proc/self/maps. */
 #define DET_PLACE_BYTES 300
 void det_place_text(uintptr_t return_address, char text[static DET_PLACE_BYTES]);
 

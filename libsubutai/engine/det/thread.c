@@ -54,8 +54,9 @@ void det_thread_start(void) {
         sbt_log(1, "the engine det has no key for thread-specific data: threads do not end in order", NULL);
 }
 
+/* Again where a forked child begins its round. */
 void det_thread_enter(void) {
-    if (has_key)
+    if (has_key && pthread_getspecific(key) == NULL)
         pthread_setspecific(key, (void *)1);
 }
 
