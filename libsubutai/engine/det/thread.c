@@ -54,9 +54,12 @@ void det_thread_start(void) {
         sbt_log(1, "the engine det has no key for thread-specific data: threads do not end in order", NULL);
 }
 
-/* Again where a forked child begins its round. */
+/*
+ * Whatever the value is: a forked child may give a thread the stack of one that was ending in the parent, with its
+ * value, and that the C library takes for none.
+ */
 void det_thread_enter(void) {
-    if (has_key && pthread_getspecific(key) == NULL)
+    if (has_key)
         pthread_setspecific(key, (void *)1);
 }
 
