@@ -32,25 +32,54 @@ static void *wait_for_it(void *tid) {
     return NULL;
 }
 
-/* By the control groups above the process (version 2). */
+static long number_in(const char *file, long otherwise) {
+    FILE *f = fopen(file, "r");
+    long number;
+    if (f == NULL || fscanf(f, "%ld", &number) != 1)
+        number = otherwise;
+    if (f != NULL)
+        fclose(f);
+    return number;
+}
+
+/* The quota of a control group's CPU time, in both versions' files. */
+static bool allows_one_cpu(const char *root, const char *group) {
+    char quota_file[600], period_file[600];
+    long quota, period;
+    snprintf(quota_file, sizeof quota_file, "%s%s/cpu.max", root, group);
+    FILE *f = fopen(quota_file, "r");
+    if (f != NULL) {
+        bool has_both = fscanf(f, "%ld %ld", &quota, &period) == 2; /* otherwise it is "max" */
+        fclose(f);
+        return has_both && quota < 2 * period;
+    }
+    snprintf(quota_file, sizeof quota_file, "%s%s/cpu.cfs_quota_us", root, group);
+    snprintf(period_file, sizeof period_file, "%s%s/cpu.cfs_period_us", root, group);
+    quota = number_in(quota_file, -1);
+    return quota >= 0 && quota < 2 * number_in(period_file, 0);
+}
+
+/* By a control group that the process is in, or one above it: "ID:CONTROLLERS:GROUP", version 2 has no controllers. */
 static bool is_kept_to_one_cpu(void) {
-    char line[512], path[600], *slash;
+    char line[512], root[300];
     FILE *groups = fopen("/proc/self/cgroup", "r");
     bool kept = false;
-    if (groups == NULL || fgets(line, sizeof line, groups) == NULL || strncmp(line, "0::", 3) != 0)
-        line[0] = '\0';
+    while (groups != NULL && fgets(line, sizeof line, groups) != NULL) {
+        char *controllers = strchr(line, ':'), *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL,
+             *slash;
+        if (group == NULL)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        *group++ = '\0';
+        snprintf(root, sizeof root, "/sys/fs/cgroup%s%s", controllers[1] != '\0' ? "/" : "", controllers + 1);
+        while ((slash = strrchr(group, '/')) != NULL) {
+            kept |= allows_one_cpu(root, group);
+            *slash = '\0';
+        }
+        kept |= allows_one_cpu(root, "");
+    }
     if (groups != NULL)
         fclose(groups);
-    line[strcspn(line, "\n")] = '\0';
-    while ((slash = strrchr(line, '/')) != NULL) {
-        long quota, period;
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", line + 3);
-        FILE *file = fopen(path, "r");
-        kept |= file != NULL && fscanf(file, "%ld %ld", &quota, &period) == 2 && quota < 2 * period;
-        if (file != NULL)
-            fclose(file);
-        *slash = '\0';
-    }
     return kept;
 }
 
@@ -136,6 +165,47 @@ TEST(signalled__broadcast_wakes_one_at_once, "of a broadcast's 3 waiters the fir
     OK(pthread_cond_broadcast(&cond));
     await_another_sleep(0);
     check_asleep(1, MANY);
+    let_them_pass(MANY);
+}
+
+/* ---- real-time priorities, of which the mutex's queue keeps the order ---- */
+
+static pthread_t start_with_priority(void *(*routine)(void *), void *argument) {
+    pthread_attr_t attr;
+    pthread_t thread;
+    OK(pthread_attr_init(&attr));
+    OK(pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED));
+    OK(pthread_attr_setschedpolicy(&attr, SCHED_FIFO));
+    OK(pthread_attr_setschedparam(&attr, &(struct sched_param){.sched_priority = 10}));
+    OK(pthread_create(&thread, &attr, routine, argument));
+    OK(pthread_attr_destroy(&attr));
+    return thread;
+}
+
+/* As let_them_wait, but the last to come has a priority, and is the first to be signalled. */
+static void let_them_wait_by_priority(int n) {
+    for (int i = 0; i < n; i++) {
+        threads[i] = i == n - 1 ? start_with_priority(wait_for_it, &tids[i]) : thread_start(wait_for_it, &tids[i]);
+        await_asleep(&tids[i]);
+    }
+    OK(pthread_mutex_lock(&mutex));
+    for (int i = 0; i < n; i++)
+        before[i] = sleeps(i);
+    go = 1;
+}
+
+TEST(signalled__priority_sleeps_on, "a signal's waiter of SCHED_FIFO sleeps on until the mutex is unlocked") {
+    SKIP_IF(no_realtime(), "SCHED_FIFO is refused");
+    let_them_wait_by_priority(1);
+    OK(pthread_cond_signal(&cond));
+    check_asleep(0, 1);
+    let_them_pass(1);
+}
+TEST(signalled__none_goes_before_a_priority, "a broadcast's waiters behind one of SCHED_FIFO sleep on, as it does") {
+    SKIP_IF(no_realtime(), "SCHED_FIFO is refused");
+    let_them_wait_by_priority(MANY);
+    OK(pthread_cond_broadcast(&cond));
+    check_asleep(0, MANY);
     let_them_pass(MANY);
 }
 

@@ -266,7 +266,9 @@ static const char *verb_of(enum det_op op) {
 static void add_thread(uint32_t number) {
     enum turn_state state = number < TURN_THREADS ? turn_state_of(&det_round->turn, number) : TURN_FREE;
     add_number(" thread ", number);
-    if (number == 0)
+    /* the first may also be a thread that no operation has created */
+    if (number == 0 &&
+        __atomic_load_n(&det_round->thread[0].tid, __ATOMIC_RELAXED) == (uint32_t)sbt_syscall0(SYS_getpid))
         add(" (main)");
     if (state == TURN_FREE || state == TURN_ENDED)
         add(", which has ended");

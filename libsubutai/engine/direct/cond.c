@@ -7,6 +7,9 @@
  * sleeps is not woken to find the mutex held: it is moved, asleep, to the mutex's queue. The mutex's unlocks wake one
  * at a time (wait morphing). So a broadcast to n sleepers makes n wake-ups in a row and no stampede.
  *
+ * A waiter of a real-time priority is moved too, for the mutex's queue keeps the order of priorities: woken, it might
+ * come behind one that another signal has woken.
+ *
  * Moved as well, the first would wait for all that were moved before it: an unlock wakes none while one is on its way.
  * A thread that signals for each of its items would have one thread woken by them all, and the cores idle.
  *
@@ -113,7 +116,7 @@ static bool sleeps_on(const struct wait *wait, const struct run *run) {
     if (w->wake_word != NULL)
         return SBT_UNLIKELY(wait->travels) && travels_asleep(w);
     return __atomic_load_n(&w->state, __ATOMIC_RELAXED) == SBT_WAITER_PARKED &&
-           (run->woken || wait->travels || !cores_may_idle());
+           (run->woken || wait->travels || SBT_UNLIKELY(w->priority != 0) || !cores_may_idle());
 }
 
 /*
@@ -145,6 +148,7 @@ static SBT_NOINLINE enum sbt_lot_verdict decide_to_move(struct sbt_lot_queue *q,
     if (wait->m != run->mutex)
         return decide_again(wait, run);
     choose(q, wait, run);
+    run->woken |= wait->w.priority != 0; /* none of lower priority goes before it */
     wait->w.role = &direct_mutex_waits;
     return SBT_LOT_MOVE;
 }
