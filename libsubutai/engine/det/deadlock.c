@@ -65,7 +65,8 @@ bool det_is_stuck(uint64_t *logical) {
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
     bool is = is_stuck(r);
-    *logical = r->turn.now;
+    *logical =
+        __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* if there is a holder it writes that without the lock */
     sbt_lock_drop(&r->lock);
     sbt_handlers_release();
     return is;
@@ -349,7 +350,8 @@ void det_look_for_deadlock(uint64_t logical) {
     sbt_handlers_hold();
     if (!has_other_thread() && (signals = signals_that_come()) != SIGNAL_OF_OWN) {
         sbt_lock_take(&r->lock);
-        if (r->turn.now == logical && is_stuck(r) && !is_in_handler(r) && r->told_stuck == DET_NOT_STUCK) {
+        if (__atomic_load_n(&r->turn.now, __ATOMIC_RELAXED) == logical && is_stuck(r) && !is_in_handler(r) &&
+            r->told_stuck == DET_NOT_STUCK) {
             __atomic_store_n(&r->told_stuck, DET_STUCK, __ATOMIC_RELAXED);
             describe();
             tell(signals);
