@@ -65,8 +65,7 @@ bool det_is_stuck(uint64_t *logical) {
     sbt_handlers_hold();
     sbt_lock_take(&r->lock);
     bool is = is_stuck(r);
-    *logical =
-        __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* if there is a holder it writes that without the lock */
+    *logical = __atomic_load_n(&r->turn.now, __ATOMIC_RELAXED); /* the holder's, without the lock */
     sbt_lock_drop(&r->lock);
     sbt_handlers_release();
     return is;

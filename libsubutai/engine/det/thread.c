@@ -211,11 +211,11 @@ int det_join(pthread_t thread, const struct sbt_deadline *deadline, bool *is_out
     enum turn_reason reason = TURN_WOKEN;
     if (number == det_self.number) {
         result = EDEADLK;
-    } else if (number != TURN_NO_THREAD && r->turn.thread[number].state == TURN_BLOCKED &&
+    } else if (number != TURN_NO_THREAD && turn_state_of(&r->turn, number) == TURN_BLOCKED &&
                r->turn.thread[number].key == (uintptr_t)&r->thread[det_self.number]) {
         result = EDEADLK; /* it waits for the caller's end */
     } else if (number != TURN_NO_THREAD) {
-        while (r->turn.thread[number].state != TURN_ENDED && result == 0) {
+        while (turn_state_of(&r->turn, number) != TURN_ENDED && result == 0) {
             result = sbt_deadline_check(deadline);
             if (result == 0)
                 reason = det_block(&r->thread[number], &wait);
@@ -242,7 +242,7 @@ int det_detach(pthread_t thread) {
     int result = sbt_real.pthread_detach(thread);
     uint32_t number = result == 0 ? find(thread) : TURN_NO_THREAD;
     det_other(number);
-    if (number != TURN_NO_THREAD && det_round->turn.thread[number].state == TURN_ENDED)
+    if (number != TURN_NO_THREAD && turn_state_of(&det_round->turn, number) == TURN_ENDED)
         forget(number);
     else if (number != TURN_NO_THREAD)
         det_round->thread[number].is_detached = true;
