@@ -12,6 +12,7 @@
 #define TRAP_FLAG 0x100
 #define SIGNALS 8        /* bytes of the kernel's masks */
 #define UNREACHED_MOST 9 /* points in a row that the thread does not come to */
+#define REACHED_LEAST 9  /* points in all: a way through a switch has far more */
 #define STUCK_MOST 2000000
 #define LATE_MOST 3000
 
@@ -114,10 +115,15 @@ static bool is_signalled_at(long n, long home) {
 
 static void *stepped(void *unused) {
     const long home = call(SYS_gettid, 0, 0, 0, 0);
-    int unreached = 0;
-    for (long n = 0; unreached < UNREACHED_MOST && n < 800; n += 3)
-        unreached = is_signalled_at(n, home) ? 0 : unreached + 1;
+    int unreached = 0, n_reached = 0;
+    for (long n = 0; unreached < UNREACHED_MOST && n < 800; n += 3) {
+        const bool reached = is_signalled_at(n, home);
+        unreached = reached ? 0 : unreached + 1;
+        n_reached += reached;
+    }
     over = true;
+    printf("signalled at %d points\n", n_reached);
+    CHECK(n_reached >= REACHED_LEAST);
     return unused;
 }
 
