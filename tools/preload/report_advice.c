@@ -248,9 +248,8 @@ static char *interpreter_lock(const struct writer *w) {
         100 * w->advice->value, w->name);
 }
 
-/* What the recorder calls so is OpenMP's: workers wait for a region or for tasks there. */
 static bool may_be_lock(const struct writer *w) {
-    return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
+    return w->object->unclear && !names_is_openmps(w->page->names, w->advice->object);
 }
 
 /* The thread has started those that it waits for. */
@@ -288,8 +287,13 @@ static char *off_cpu(const struct writer *w) {
         : r->info.profile ? "A profile does not have what it waits for there: subutai record has calls that wait for "
                             "files, other processes and time."
                           : "It waits there in no call that is recorded. A futex call of a library's own "
-                            "is none, as of libgomp where it is looked up by dlsym.";
+                            "is none.";
     char worked[32];
+    if (r->threads[w->advice->thread].queued_is_known && 2 * t->no_core_ns > t->off_cpu_ns)
+        return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls. "
+                          "Of most of that the kernel says that it could have run and had no core: other threads had "
+                          "them, of this program or of others. Use no more threads than CPUs.",
+                          100 * w->advice->value, name);
     if (2 * others_ns < r->path.off_cpu_ns)
         return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
                           "input, output, sleep, or preemption. %s",

@@ -102,6 +102,11 @@ static bool has_pairs(const struct rep_report *r) {
     return false;
 }
 
+/* A wait that no thread ended: its time was over. */
+static bool timed_out(const struct text *t, uint32_t object, uint32_t flag) {
+    return flag != 0 && !names_is_openmps(t->page->names, object);
+}
+
 static void waits_for(const struct text *t) {
     struct table table = {.n_columns = 6, .alignment = "llllrr"};
     if (!has_pairs(t->r))
@@ -116,9 +121,14 @@ static void waits_for(const struct text *t) {
             continue;
         rows++;
         text_name(&table, names_thread(t->page->names, p->waiter), 18);
-        text_name(&table, p->holder != REP_NONE ? names_thread(t->page->names, p->holder) : "?", 18);
+        const bool is_over = timed_out(t, p->object, p->timed_out);
+        text_name(&table,
+                  p->holder != REP_NONE ? names_thread(t->page->names, p->holder)
+                  : is_over             ? "timed out"
+                                        : "?",
+                  18);
         text_name(&table, names_object(t->page->names, p->object), NAME_WIDTH);
-        table_add(&table, "%s", rep_kind_name(p->kind));
+        table_add(&table, "%s%s", rep_kind_name(p->kind), is_over && p->holder != REP_NONE ? ", timed out" : "");
         table_add(&table, "%ju", (uintmax_t)p->sum.n);
         text_ns(&table, (double)p->sum.ns);
     }
@@ -208,7 +218,11 @@ static void site_waits(const struct text *t) {
             continue;
         rows++;
         text_name(&table, names_place(t->page->names, p->waiter_site), PLACE_WIDTH);
-        text_name(&table, names_place(t->page->names, p->holder_site), PLACE_WIDTH);
+        text_name(&table,
+                  p->holder_site == REP_NONE && timed_out(t, p->object, p->timed_out)
+                      ? "timed out"
+                      : names_place(t->page->names, p->holder_site),
+                  PLACE_WIDTH);
         text_name(&table, names_object(t->page->names, p->object), PLACE_WIDTH);
         table_add(&table, "%ju", (uintmax_t)p->sum.n);
         text_ns(&table, (double)p->sum.ns);
@@ -289,10 +303,11 @@ static void barriers(const struct text *t) {
 }
 
 static void threads(const struct text *t) {
-    struct table table = {.n_columns = 7, .alignment = "lrrrrrr"};
+    struct table table = {.n_columns = 9, .alignment = "lrrrrrrrr"};
     uint32_t rows = 0;
     text_heading(t, "Threads");
-    static const char *const headings[] = {"thread", "life", "work", "in sections", "contention", "idle", "path"};
+    static const char *const headings[] = {"thread", "life",    "work",   "in sections", "contention",
+                                           "idle",   "no core", "asleep", "path"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);
     for (uint32_t i = 0; i < t->r->info.n_threads && rows < t->page->top; i++) {
@@ -307,6 +322,14 @@ static void threads(const struct text *t) {
         table_add(&table, "%.1f %%", text_percent((double)thread->times.sections.ns, life));
         table_add(&table, "%.1f %%", text_percent((double)rep_contention_ns(&thread->times), life));
         table_add(&table, "%.1f %%", text_percent((double)thread->times.idle_ns, life));
+        const double no_core = (double)thread->times.no_core_ns, off = (double)thread->times.off_cpu_ns;
+        if (thread->queued_is_known) {
+            table_add(&table, "%.1f %%", text_percent(no_core, life));
+            table_add(&table, "%.1f %%", text_percent(off - no_core, life));
+        } else {
+            table_add(&table, "-");
+            table_add(&table, "-");
+        }
         table_add(&table, "%.1f %%", text_percent((double)thread->path_ns, (double)t->r->path.ns));
     }
     table_print(&table, t->out);

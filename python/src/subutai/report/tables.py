@@ -172,6 +172,15 @@ def _groups(analysis: Analysis, names: Names) -> Table | None:
     )
 
 
+def _ender(wait: Row, member: str, name: Callable[[int | None], str]) -> Cell:
+    """The thread or place that a wait was for; no call ended one that timed out."""
+    return _text("timed out" if wait[member] is None and wait["timed_out"] else name(wait[member]))
+
+
+def _kind(wait: Row) -> Cell:
+    return _text(f"{wait['kind']}, timed out" if wait["timed_out"] and wait["holder"] is not None else wait["kind"])
+
+
 def _pairs(analysis: Analysis, names: Names) -> Table | None:
     return _table(
         "pairs",
@@ -179,9 +188,9 @@ def _pairs(analysis: Analysis, names: Names) -> Table | None:
         analysis["waits_for"],
         [
             ("waiting thread", False, lambda w: _text(names.thread(w["waiter"]))),
-            ("kept waiting by", False, lambda w: _text(names.thread(w["holder"]))),
+            ("kept waiting by", False, lambda w: _ender(w, "holder", names.thread)),
             ("object", False, lambda w: names.object(w["object"])),
-            ("wait", False, lambda w: _text(w["kind"])),
+            ("wait", False, _kind),
             ("waits", True, lambda w: _n(w["n"])),
             ("sum", True, lambda w: _ns(w["ns"])),
         ],
@@ -216,7 +225,7 @@ def _site_pairs(analysis: Analysis, names: Names) -> Table | None:
         analysis["site_waits"],
         [
             ("waited at", False, lambda w: _text(names.site(w["waiter_site"]))),
-            ("while held, or until woken, at", False, lambda w: _text(names.site(w["holder_site"]))),
+            ("while held, or until woken, at", False, lambda w: _ender(w, "holder_site", names.site)),
             ("object", False, lambda w: names.object(w["object"])),
             ("wait", False, lambda w: _text(w["kind"])),
             ("waits", True, lambda w: _n(w["n"])),
