@@ -55,8 +55,8 @@ static bool begin(struct rep_walk *w) {
         return rep_no_memory(w->error);
     for (uint32_t i = 0; i < r->info.n_threads; i++) {
         r->threads[i].creator = r->threads[i].created_at = REP_NONE;
-        r->threads[i].unended =
-            (struct rep_unended){.object = REP_NONE, .site = REP_NONE, .other = REP_NONE, .kind = REP_N_KINDS};
+        r->threads[i].unended = (struct rep_unended){
+            .object = REP_NONE, .site = REP_NONE, .other = REP_NONE, .holder = REP_NONE, .kind = REP_N_KINDS};
         w->walkers[i].last_wait = w->walkers[i].woken_cond = w->walkers[i].polled = REP_NONE;
     }
     for (uint32_t i = 0; i < r->info.n_objects; i++) {

@@ -253,6 +253,10 @@ static struct rep_hold hold_now(struct rep_walk *w, const struct rep_waited *wai
     return now;
 }
 
+uint32_t rep_holder(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e) {
+    return hold_now(w, wait, e).thread;
+}
+
 void rep_timed_out(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e) {
     const struct rep_hold now = hold_now(w, wait, e);
     uint64_t end = wait->to_ns;

@@ -68,6 +68,7 @@ struct rep_times {
 struct rep_unended {
     uint64_t since_ns, ns;
     uint32_t object, site, other; /* other: of a join, the thread; REP_NONE: not known */
+    uint32_t holder;              /* of a lock that a thread has; REP_NONE: not known, as in profiles */
     uint8_t kind;                 /* enum rep_kind; REP_N_KINDS: it was in none */
 };
 

@@ -79,6 +79,8 @@ static void end_last_wait(struct rep_walk *w, uint32_t thread, const struct sbt_
     t->unended.object = e->object;
     t->unended.site = e->site;
     t->unended.other = op == SBT_TRACE_THREAD_JOIN && e->other < w->report->info.n_threads ? e->other : REP_NONE;
+    if (!w->report->info.profile && wait.object != REP_NONE && rep_is_held(&w->report->objects[wait.object]))
+        t->unended.holder = rep_holder(w, &wait, e);
     count_unended(w, &wait);
     rep_waited(w, &wait);
 }

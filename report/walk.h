@@ -266,6 +266,8 @@ void rep_begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const 
 void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 /* A call that waits for a lock, and did not get it. */
 void rep_lock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+/* The thread that has the lock at the end of the wait; REP_NONE: not known. */
+uint32_t rep_holder(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e);
 /* A wait for what is held, of which the time was over: the threads that had it meanwhile have their parts. */
 void rep_timed_out(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e);
 void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);

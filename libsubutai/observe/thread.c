@@ -103,20 +103,22 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
 
 /*
  * The kernel counts how long a thread could run and had no core. Reading that takes some 5 us, once in a thread's life:
- * of a thread that lives for less than a millisecond it is left out.
+ * of a thread that lives for less than a millisecond it is left out. Relaxed: if the thread ends as the trace does,
+ * both its own thread and the one that ends the trace may read it, and either is right.
  */
 void rec_thread_read_queued(struct rec_thread *t, uint64_t now_ns) {
     enum { LEAST_LIFE_NS = 1000000 };
     uint64_t cpu_ns, queued_ns;
     if (rec_above_zero(now_ns, t->begin_ns) >= LEAST_LIFE_NS && !sbt_fence_is_forbidden() &&
         sbt_proc_used(t->tid, &cpu_ns, &queued_ns))
-        t->queued_ns = queued_ns + 1;
+        __atomic_store_n(&t->queued_ns, queued_ns + 1, __ATOMIC_RELAXED);
 }
 
 void rec_thread_put_queued(struct rec_thread *t) {
     rec_encode(t); /* which leaves room for a definition */
-    if (t->queued_ns != 0 && !t->flushing)
-        trace_define_queued(&t->encoder, t->number, t->queued_ns - 1);
+    uint64_t queued_ns = __atomic_load_n(&t->queued_ns, __ATOMIC_RELAXED);
+    if (queued_ns != 0 && !t->flushing)
+        trace_define_queued(&t->encoder, t->number, queued_ns - 1);
 }
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Waits of which the time is over, one of each kind, of 100 ms; a thread has the locks and keeps them. Each is a global
- * variable. The main thread waits.
+ * variable. The main thread waits. usage: timed [for-ever]; with it, a thread waits for the mutex until the process
+ * ends
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -35,7 +36,13 @@ static const struct timespec *soon(void) {
     return &at;
 }
 
-int main(void) {
+static void *waits(void *argument) {
+    pthread_mutex_lock(&kept_mutex);
+    return argument;
+}
+
+int main(int argc, char **argv) {
+    (void)argv;
     pthread_t thread;
     int n_over = 0;
     sem_init(&no_post, 0, 0);
@@ -43,6 +50,11 @@ int main(void) {
     pthread_barrier_init(&over, NULL, 2);
     pthread_create(&thread, NULL, keeper, NULL);
     pthread_barrier_wait(&taken);
+    if (argc > 1) {
+        pthread_create(&thread, NULL, waits, NULL);
+        sem_timedwait(&no_post, soon());
+        return 0;
+    }
     n_over += pthread_mutex_timedlock(&kept_mutex, soon()) != 0;
     n_over += pthread_rwlock_timedrdlock(&kept_for_writing, soon()) != 0;
     n_over += pthread_rwlock_timedwrlock(&kept_for_reading, soon()) != 0;

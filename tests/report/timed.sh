@@ -36,5 +36,12 @@ no_signal timed out cond"
         subutai report --csv t.sbt
         check "$engine, $calls: in CSV, the last two columns" is "$(grep -cE ',"(kept|no)_[a-z_]+",.*,1,[0-9]{8,9}$' <<<"$out")" 5
     done
+    subutai record -o t.sbt --engine $engine -- "$TIMED" for-ever
+    subutai report --json t.sbt
+    check "$engine: a wait that had not ended has the thread that had the lock" json '.[0] as $r | $r.unended[] |
+        select(.kind == "mutex") | .holder as $h | $r.threads[] | select(.id == $h).routine == "keeper"'
+    subutai report t.sbt
+    check "$engine: in the text" matches "$out" \
+        $'place +held by +since +sum *\n(.*\n)*waits#2 +mutex +kept_mutex +timed\\.c:[0-9]+ waits +keeper#1 '
 done
 finish

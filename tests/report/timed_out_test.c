@@ -128,3 +128,22 @@ TEST(thread_that_did_not_end_in_time) {
     ck_assert_uint_eq(r->threads[0].times.waiting[REP_JOIN].n, 1);
     scene_end();
 }
+
+/* 1 has the lock when the program ends, and 0 waits for it. */
+TEST(lock_that_a_thread_has_at_the_end) {
+    scene_begin();
+    lock(1, 9.9, 10, LOCK, 1, 1);
+    call(0, 100, 600,
+         (struct sbt_trace_event){.op = SBT_TRACE_THREAD_END,
+                                  .type = SBT_TRACE_MUTEX,
+                                  .object = LOCK,
+                                  .other = SBT_TRACE_NONE,
+                                  .size = SBT_TRACE_WAITS + SBT_TRACE_MUTEX_LOCK,
+                                  AT(2)});
+    call(1, 600, 600, (struct sbt_trace_event){.op = SBT_TRACE_THREAD_END, NO_OBJECT, .size = SBT_TRACE_RUNS});
+    const struct rep_report *r = scene_report();
+    ck_assert_uint_eq(r->threads[0].unended.kind, REP_MUTEX);
+    ck_assert_uint_eq(r->threads[0].unended.holder, 1);
+    ck_assert_uint_eq(r->threads[1].unended.kind, REP_N_KINDS);
+    scene_end();
+}

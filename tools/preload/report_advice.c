@@ -138,12 +138,17 @@ static char *convoy(const struct writer *w) {
 
 static char *lock_over_io(const struct writer *w) {
     char hold[32];
+    const struct rep_times *t = &w->page->report->times;
     return cmd_format(
         "%s is held while its thread does not run: %.1f %% of its holds' time (mean hold %s) is input, output or "
-        "sleep. Do that without the lock; the place is %s.",
+        "sleep. Do that without the lock; the place is %s.%s",
         w->name, 100 * w->advice->value,
         format_ns(hold, (double)w->object->hold_ns / (double)(w->object->hold_n > 0 ? w->object->hold_n : 1)),
-        place(w, w->advice->site));
+        place(w, w->advice->site),
+        2 * t->no_core_ns > t->off_cpu_ns ? " Or holders lost their cores: for most of the threads' time off the "
+                                            "processor the kernel says that they could have run. Measure again on a "
+                                            "quiet machine, with no more threads than CPUs."
+                                          : "");
 }
 
 static char *barrier_imbalance(const struct writer *w) {
@@ -280,6 +285,10 @@ static char *off_cpu(const struct writer *w) {
     const struct rep_times *t = &r->threads[w->advice->thread].times;
     const uint64_t others_ns = r->times.cpu_ns - t->cpu_ns;
     const char *name = names_thread(w->page->names, w->advice->thread);
+    const bool had_cores =
+        r->threads[w->advice->thread].queued_is_known && 10 * t->no_core_ns < t->off_cpu_ns; /* nearly always */
+    const char *what =
+        had_cores ? "input, output, or sleep, and hardly for want of a core" : "input, output, sleep, or preemption";
     /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. A
      * profile has no calls that wait for the outside. */
     const char *known =
@@ -296,13 +305,13 @@ static char *off_cpu(const struct writer *w) {
                           100 * w->advice->value, name);
     if (2 * others_ns < r->path.off_cpu_ns)
         return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
-                          "input, output, sleep, or preemption. %s",
-                          100 * w->advice->value, name, known);
+                          "%s. %s",
+                          100 * w->advice->value, name, what, known);
     return cmd_format(
-        "For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: input, output, "
-        "sleep, or preemption. It may wait for the others, which work for %s: for a processor that one of them has, or "
-        "by signals and pipes. %s",
-        100 * w->advice->value, name, format_ns(worked, (double)others_ns), known);
+        "For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: %s. It may wait "
+        "for the others, which work for %s: %sby signals and pipes. %s",
+        100 * w->advice->value, name, what, format_ns(worked, (double)others_ns),
+        had_cores ? "" : "for a processor that one of them has, or ", known);
 }
 
 static char *too_many_threads(const struct writer *w) {

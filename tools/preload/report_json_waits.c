@@ -54,6 +54,7 @@ static void unended(struct doc *d) {
         json_text(&d->j, "kind", rep_kind_name(u->kind));
         doc_id(d, "object", u->object);
         doc_id(d, "joins", u->other);
+        doc_id(d, "holder", u->holder);
         doc_site(d, "site", u->site);
         json_uint(&d->j, "since_ns", u->since_ns);
         json_uint(&d->j, "ns", u->ns);

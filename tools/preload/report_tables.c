@@ -18,7 +18,7 @@ static void critical_path(const struct text *t) {
                                       : cmd_format("%s", "");
     char *line =
         cmd_format("%s: %.1f %% work outside of locks, %.1f %% with a lock held, %.1f %% wake-ups and hand-overs, "
-                   "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor%s",
+                   "%.1f %% waits that no known call ended, %.1f %% calls, %.1f %% off the processor%s",
                    format_ns(total, ns), text_percent((double)p->work_ns, ns), text_percent((double)p->held_ns, ns),
                    text_percent((double)p->wakeup_ns, ns), text_percent((double)p->waiting_ns, ns),
                    text_percent((double)p->calls_ns, ns), text_percent((double)p->off_cpu_ns, ns), unknown);
@@ -143,7 +143,8 @@ struct alike {
 };
 
 static bool is_alike(const struct rep_unended *a, const struct rep_unended *b) {
-    return a->kind == b->kind && a->object == b->object && a->site == b->site && a->other == b->other;
+    return a->kind == b->kind && a->object == b->object && a->site == b->site && a->other == b->other &&
+           a->holder == b->holder;
 }
 
 /* In rows[]; the result is how many rows. All that is beyond `most` is in the last one, of which `first` is NULL. */
@@ -179,6 +180,8 @@ static void unended_row(const struct text *t, struct table *table, const struct 
     table_add(table, "%s", u != NULL ? rep_kind_name(u->kind) : "");
     text_name(table, at, PLACE_WIDTH);
     text_name(table, u != NULL && u->site != REP_NONE ? names_place(t->page->names, u->site) : "?", PLACE_WIDTH);
+    if (table->n_columns == 7)
+        text_name(table, u != NULL && u->holder != REP_NONE ? names_thread(t->page->names, u->holder) : "-", 18);
     text_ns(table, (double)row->since_ns);
     text_ns(table, (double)row->ns);
     free(waiters);
@@ -191,14 +194,20 @@ static void unended_row(const struct text *t, struct table *table, const struct 
 static void unended(const struct text *t) {
     enum { MOST = 12 };
     struct alike rows[MOST];
-    static const char *const headings[] = {"waiting", "kind", "at", "place", "since", "sum"};
-    struct table table = {.n_columns = 6, .alignment = "llllrr"};
+    static const char *const headings[] = {"waiting", "kind", "at", "place", "held by", "since", "sum"};
     unsigned n = find_alike(t, rows, MOST);
+    bool is_held = false;
+    for (unsigned i = 0; i < n; i++)
+        is_held |= rows[i].first != NULL && rows[i].first->holder != REP_NONE;
+    struct table table = {.n_columns = 6, .alignment = "llllrr"};
+    if (is_held)
+        table = (struct table){.n_columns = 7, .alignment = "lllllrr"};
     if (n == 0)
         return;
     text_heading(t, "Waits that had not ended when the program did, and count until then");
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
-        table_add(&table, "%s", headings[i]);
+        if (is_held || strcmp(headings[i], "held by") != 0)
+            table_add(&table, "%s", headings[i]);
     for (unsigned i = 0; i < n; i++)
         unended_row(t, &table, &rows[i]);
     table_print(&table, t->out);

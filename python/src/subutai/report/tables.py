@@ -349,6 +349,8 @@ def _path(analysis: Analysis, names: Names) -> Table | None:
 def _threads(analysis: Analysis) -> Table | None:
     used = [kind for kind in KINDS if analysis["summary"]["waiting"][kind]["n"]]
 
+    is_known = analysis["summary"]["no_core_ns"] is not None
+
     def waited(kind: str) -> Callable[[Row], Cell]:
         return lambda t: _ns(t["waiting"][kind]["ns"])
 
@@ -362,6 +364,7 @@ def _threads(analysis: Analysis) -> Table | None:
             ("life", True, lambda t: _ns(t["life_ns"])),
             ("running", True, lambda t: _ns(t["cpu_ns"])),
             ("off the CPU", True, lambda t: _ns(t["off_cpu_ns"])),
+            *([("of that, without a core", True, lambda t: _ns(t["no_core_ns"]))] if is_known else []),
             ("in sections", True, lambda t: _part(t["sections"]["share"])),
             *[(f"waiting: {kind}", True, waited(kind)) for kind in used],
             ("idle", True, lambda t: _ns(t["idle_ns"])),
