@@ -102,9 +102,9 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
 }
 
 /*
- * The kernel counts how long a thread could run and had no core. Reading that takes some 5 us, once in a thread's life:
- * of a thread that lives for less than a millisecond it is left out. Relaxed: if the thread ends as the trace does,
- * both its own thread and the one that ends the trace may read it, and either is right.
+ * The kernel counts how long a thread could run and had no core. Reading that takes three system calls, once in a
+ * thread's life: of a thread that lives for less than a millisecond it is left out. Relaxed: if the thread ends as the
+ * trace does, both its own thread and the one that ends the trace may read it, and either is right.
  */
 void rec_thread_read_queued(struct rec_thread *t, uint64_t now_ns) {
     enum { LEAST_LIFE_NS = 1000000 };

@@ -202,6 +202,9 @@ def _unended(analysis: Analysis, names: Names) -> Table | None:
     def at(wait: Row) -> Cell:
         return names.object(wait["object"]) if wait["joins"] is None else _text(names.thread(wait["joins"]))
 
+    def held_by(wait: Row) -> Cell:
+        return _text(None if wait["holder"] is None else names.thread(wait["holder"]))
+
     return _table(
         "unended",
         "Waits that had not ended when the program did, and count until then",
@@ -213,6 +216,7 @@ def _unended(analysis: Analysis, names: Names) -> Table | None:
             ("place", False, lambda w: _text(names.site(w["site"]))),
             ("since", True, lambda w: _ns(w["since_ns"])),
             ("waited", True, lambda w: _ns(w["ns"])),
+            *([("held by", False, held_by)] if any(w["holder"] is not None for w in analysis["unended"]) else []),
         ],
         5,
     )
