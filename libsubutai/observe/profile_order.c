@@ -192,12 +192,13 @@ __attribute__((no_sanitize("thread"))) static bool holds(const struct rec_profil
     return false;
 }
 
-/* Records and profiles stay mapped as long as the process lives. */
+/* Records and profiles stay mapped as long as the process lives, and those of a forked child's parent are in no list.
+ * Relaxed: the thread that is found may give the lock back, or end, at this moment. */
 uint32_t rec_profile_holder(uintptr_t object) {
     for (const struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next)
-        if (t != rec_self && t->profile != NULL && t->generation == sbt_fork_generation() &&
-            __atomic_load_n(&t->state, __ATOMIC_RELAXED) == REC_LIVE && holds(t->profile, object))
-            return t->number;
+        if (t != rec_self && t->profile != NULL && __atomic_load_n(&t->state, __ATOMIC_RELAXED) == REC_LIVE &&
+            holds(t->profile, object))
+            return __atomic_load_n(&t->number, __ATOMIC_RELAXED);
     return SBT_TRACE_NONE;
 }
 
