@@ -35,7 +35,7 @@ static double part(double of, double whole) {
 
 static struct rep_advice *advise(struct rep_report *r, struct rep_advice a) {
     unsigned at;
-    if (a.basis == REP_BASIS_PATH && a.gain_ns > (double)r->path.ns)
+    if ((a.basis == REP_BASIS_PATH || a.basis == REP_BASIS_COUNTED) && a.gain_ns > (double)r->path.ns)
         a.gain_ns = (double)r->path.ns;
     if (r->n_advice < REP_MOST_ADVICE)
         at = r->n_advice++;
@@ -276,7 +276,7 @@ static void advise_many_locks(struct rep_report *r) {
             a = about(r, REP_MANY_LOCKS, i);
     if (most->n_objects == 1 && is_advised(r, a.object)) /* threads wait for it: what it takes to lock it is less */
         return;
-    a.basis = REP_BASIS_PATH;
+    a.basis = REP_BASIS_COUNTED;
     a.gain_ns = part(calls_ns, work_ns) * (double)(r->path.work_ns + r->path.held_ns);
     a.gain_ns = a.gain_ns < calls_ns ? a.gain_ns : calls_ns;
     a.figure = "calls_share";

@@ -55,17 +55,17 @@ static bool begin(struct rep_walk *w) {
         return rep_no_memory(w->error);
     for (uint32_t i = 0; i < r->info.n_threads; i++) {
         r->threads[i].creator = r->threads[i].created_at = REP_NONE;
-        r->threads[i].unended =
-            (struct rep_unended){.object = REP_NONE, .site = REP_NONE, .other = REP_NONE, .kind = REP_N_KINDS};
+        r->threads[i].unended = (struct rep_unended){
+            .object = REP_NONE, .site = REP_NONE, .other = REP_NONE, .holder = REP_NONE, .kind = REP_N_KINDS};
         w->walkers[i].last_wait = w->walkers[i].woken_cond = w->walkers[i].polled = REP_NONE;
     }
     for (uint32_t i = 0; i < r->info.n_objects; i++) {
         r->objects[i].made = r->objects[i].group = r->objects[i].detail = r->objects[i].mutex = REP_NONE;
         w->locks[i].holder = w->locks[i].any.thread = w->locks[i].write.thread = REP_NONE;
     }
-    w->pairs = (struct rep_table){.key_bytes = 16, .entry_bytes = sizeof(struct rep_pair), .most = REP_MOST_PAIRS};
+    w->pairs = (struct rep_table){.key_bytes = 20, .entry_bytes = sizeof(struct rep_pair), .most = REP_MOST_PAIRS};
     w->site_pairs =
-        (struct rep_table){.key_bytes = 16, .entry_bytes = sizeof(struct rep_site_pair), .most = REP_MOST_PAIRS};
+        (struct rep_table){.key_bytes = 20, .entry_bytes = sizeof(struct rep_site_pair), .most = REP_MOST_PAIRS};
     w->chains = (struct rep_table){.key_bytes = offsetof(struct rep_chain, n_links) + 4,
                                    .entry_bytes = sizeof(struct rep_chain),
                                    .most = REP_MOST_CHAINS};
@@ -84,6 +84,9 @@ static void add_times(struct rep_times *to, const struct rep_times *t) {
     to->off_cpu_ns += t->off_cpu_ns;
     to->calls_ns += t->calls_ns;
     to->outside_ns += t->outside_ns;
+    to->queued_ns += t->queued_ns;
+    to->no_core_ns += t->no_core_ns;
+    to->wakeup_ns += t->wakeup_ns;
     to->unknown_ns += t->unknown_ns;
     to->idle_ns += t->idle_ns;
     to->as_lock_ns += t->as_lock_ns;

@@ -62,9 +62,13 @@ struct rep_release rep_release_by(const struct rep_signal *s) {
         .at_ns = s->at_ns, .since_ns = s->since_ns, .thread = s->thread, .site = s->site, .had_waited = s->had_waited};
 }
 
-static void wait_of(struct rep_walk *w, struct rep_waited *wait) {
+static void wait_of(struct rep_walk *w, struct rep_waited *wait, const struct sbt_trace_event *e) {
+    wait->timed_out = e->result == ETIMEDOUT;
     rep_waited(w, wait);
-    rep_pair_add(w, wait, wait->by.thread, wait->by.site, wait->to_ns - wait->from_ns);
+    if (wait->timed_out && rep_is_held(&w->report->objects[wait->object]))
+        rep_timed_out(w, wait, e);
+    else
+        rep_pair_add(w, wait, wait->by.thread, wait->by.site, wait->to_ns - wait->from_ns);
 }
 
 /* ---- conditions ---- */
@@ -127,7 +131,7 @@ void rep_cond_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_ev
     if (relocks)
         wait.to_ns = later(e->at_ns, earlier(s->at_ns, to_ns));
     w->report->objects[e->object].n++;
-    wait_of(w, &wait);
+    wait_of(w, &wait, e);
     if (e->other != SBT_TRACE_NONE) /* also if its time was over: it has the mutex again */
         rep_acquire(w, thread, e->other, e, wait.to_ns, true);
     note_woken(w, thread, e, s);
@@ -156,7 +160,7 @@ void rep_event_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_e
         o->n_failed++;
     bool waited = !tried && !refused && blocked;
     if (waited)
-        wait_of(w, &wait);
+        wait_of(w, &wait, e);
     else
         rep_not_waited(w, thread, e->object, e->took_ns);
     if (rep_takes_permit(w->report, e))

@@ -6,6 +6,7 @@
  * of two threads, which clocks do not give: the recorder counts acquisitions under the lock. A call that took long
  * although the lock was free was preempted, and has waited for no thread.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,11 +192,11 @@ void rep_locks_finish(struct rep_walk *w) {
 
 /* ---- getting ---- */
 
-/* Each hold that the wait overlaps with has its part, up to the beginning of the next one; the rest is not known. */
-static void share_wait(struct rep_walk *w, const struct rep_waited *wait) {
+/* Each hold that the wait overlaps with has its part of the time until `end`, up to the beginning of the next one; the
+ * rest is not known. */
+static void share_until(struct rep_walk *w, const struct rep_waited *wait, uint64_t end) {
     struct rep_detail *d = rep_detail_of(w, wait->object);
     struct rep_rings *rings = d != NULL ? d->rings : NULL;
-    uint64_t end = wait->to_ns;
     bool exclusive = wait->kind != REP_RWLOCK; /* of holds at the same time the last one stands for all */
     for (uint64_t i = 0; exclusive && rings != NULL && i < rings->n_holds && i < REP_MOST_HOLDS && end > wait->from_ns;
          i++) {
@@ -210,6 +211,77 @@ static void share_wait(struct rep_walk *w, const struct rep_waited *wait) {
     }
     if (end > wait->from_ns)
         rep_pair_add(w, wait, wait->by.thread, wait->by.site, end - wait->from_ns);
+}
+
+static void share_wait(struct rep_walk *w, const struct rep_waited *wait) {
+    share_until(w, wait, wait->to_ns);
+}
+
+/* When the last hold ended that is known. */
+static uint64_t last_release(struct rep_walk *w, uint32_t object) {
+    const struct rep_detail *d = rep_detail_of(w, object);
+    const struct rep_rings *rings = d != NULL ? d->rings : NULL;
+    return rings != NULL && rings->n_holds > 0 ? rings->holds[(rings->n_holds - 1) % REP_MOST_HOLDS].to_ns : 0;
+}
+
+/* A thread that has the lock for reading; REP_NONE: there is none. */
+static uint32_t reader_now(struct rep_walk *w, uint32_t object) {
+    uint32_t thread = 0, n = w->report->info.n_threads;
+    while (thread < n && rep_held_find(&w->walkers[thread], object) == NULL)
+        thread++;
+    return thread < n ? thread : REP_NONE;
+}
+
+/*
+ * The hold that is not over at the end of the wait. In a profile a lock that was free is no event; there the recorder
+ * has looked, and the thread may have had it since the last release.
+ */
+static struct rep_hold hold_now(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e) {
+    const bool is_profile = w->report->info.profile;
+    struct rep_hold now = {last_release(w, wait->object), wait->to_ns, w->locks[wait->object].holder, REP_NONE};
+    if (is_profile)
+        now.thread = e->other < w->report->info.n_threads ? e->other : REP_NONE;
+    else if (now.thread == REP_NONE && wait->kind == REP_RWLOCK)
+        now.thread = reader_now(w, wait->object);
+    if (now.thread == wait->thread)
+        now.thread = REP_NONE;
+    const struct rep_held *held = now.thread != REP_NONE ? rep_held_find(&w->walkers[now.thread], wait->object) : NULL;
+    if (held != NULL && !is_profile)
+        now.from_ns = held->since_ns;
+    if (held != NULL)
+        now.site = held->site;
+    return now;
+}
+
+uint32_t rep_holder(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e) {
+    return hold_now(w, wait, e).thread;
+}
+
+void rep_timed_out(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e) {
+    const struct rep_hold now = hold_now(w, wait, e);
+    uint64_t end = wait->to_ns;
+    if (now.thread != REP_NONE) {
+        end = later(now.from_ns, wait->from_ns);
+        end = end < wait->to_ns ? end : wait->from_ns;
+        rep_pair_add(w, wait, now.thread, now.site, wait->to_ns - end);
+    }
+    share_until(w, wait, end);
+}
+
+void rep_lock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
+    const struct rep_waited wait = {.thread = thread,
+                                    .object = e->object,
+                                    .site = e->site,
+                                    .stack = e->stack,
+                                    .kind = rep_kind_of(e->type),
+                                    .from_ns = e->at_ns,
+                                    .to_ns = e->at_ns + e->took_ns,
+                                    .by = {.thread = REP_NONE, .site = REP_NONE},
+                                    .timed_out = e->result == ETIMEDOUT};
+    w->report->objects[e->object].n_failed++;
+    rep_waited(w, &wait);
+    if (wait.timed_out)
+        rep_timed_out(w, &wait, e);
 }
 
 /* Did the call wait, and for which release? profile_by: what a profile says, in which such calls are events because

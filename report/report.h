@@ -53,6 +53,10 @@ struct rep_sections {
 struct rep_times {
     uint64_t life_ns, cpu_ns, off_cpu_ns, calls_ns;
     uint64_t outside_ns; /* of off_cpu_ns, in calls that waited for other processes, devices or time */
+    /* For how long it could have run and had no core, as the kernel has counted it; and what of off_cpu_ns was that.
+     * The rest of queued_ns is in waits that had ended, and in calls. */
+    uint64_t queued_ns, no_core_ns;
+    uint64_t wakeup_ns;  /* in waits, behind the calls that ended them; and in calls that waited for nothing */
     uint64_t unknown_ns; /* since its last call, if the program was killed: work, or off the processor */
     uint64_t idle_ns;
     uint64_t as_lock_ns; /* of waits for semaphores and futexes, for those that are locks */
@@ -64,6 +68,7 @@ struct rep_times {
 struct rep_unended {
     uint64_t since_ns, ns;
     uint32_t object, site, other; /* other: of a join, the thread; REP_NONE: not known */
+    uint32_t holder;              /* of a lock that a thread has; REP_NONE: not known, as in profiles */
     uint8_t kind;                 /* enum rep_kind; REP_N_KINDS: it was in none */
 };
 
@@ -71,6 +76,7 @@ struct rep_thread {
     uint64_t begin_ns, end_ns, n_events; /* begin: its creation, if that is known */
     uint64_t path_ns, path_off_ns;       /* on the critical path; of that, off the processor between calls */
     bool still_runs;                     /* when the trace ended */
+    bool queued_is_known;                /* times.queued_ns is */
     uint64_t guessed_ns;          /* work since its last call, if the program was killed: a share of all threads' */
     uint32_t creator, created_at; /* thread and site; REP_NONE: not known */
     struct rep_unended unended;
@@ -154,6 +160,7 @@ struct rep_object {
     uint64_t n, n_contended, n_failed, calls_ns;
     uint64_t n_signals, n_broadcasts;
     uint64_t n_woken_by_signal, n_woken_by_broadcast, n_futile_signal, n_futile_broadcast;
+    struct rep_sum timed_out; /* of the waits, those of which the time was over */
     uint64_t wait_ns, wait_max_ns, hold_n, hold_ns, hold_max_ns;
     /* Work while it was held, and the holds of which that is known: in a profile, those that had waited. */
     uint64_t hold_work_ns, known_hold_ns, n_known_holds, n_long_holds;
@@ -169,15 +176,18 @@ struct rep_group {
     uint64_t n_objects, n, n_contended, wait_ns, hold_ns, calls_ns, path_ns;
 };
 
-/* A thread waited for another one; holder REP_NONE: it is not known which. */
+/*
+ * A thread waited for another one; holder REP_NONE: it is not known which. timed_out, 0 or 1: until the wait's time was
+ * over. The holder is then the thread that had the lock meanwhile, or that was to be joined; REP_NONE: nothing came.
+ */
 struct rep_pair {
-    uint32_t waiter, holder, object, kind;
+    uint32_t waiter, holder, object, kind, timed_out;
     struct rep_sum sum;
 };
 
 /* The same by call sites. */
 struct rep_site_pair {
-    uint32_t object, waiter_site, holder_site, kind;
+    uint32_t object, waiter_site, holder_site, kind, timed_out;
     struct rep_sum sum;
 };
 
@@ -252,7 +262,12 @@ enum rep_cause {
 const char *rep_cause_name(unsigned cause); /* "lock-order", ... */
 
 enum rep_unit { REP_SHARE, REP_NS, REP_COUNT, REP_RATIO };
-enum rep_basis { REP_BASIS_NONE, REP_BASIS_PATH, REP_BASIS_SIMULATED };
+enum rep_basis {
+    REP_BASIS_NONE,
+    REP_BASIS_PATH,    /* a bound */
+    REP_BASIS_COUNTED, /* calls, at REP_CALL_NS each: those of locks that are in no cache take longer, so no bound */
+    REP_BASIS_SIMULATED
+};
 
 struct rep_advice {
     enum rep_cause cause;
@@ -277,6 +292,7 @@ struct rep_report {
     uint64_t wall_ns;
     uint32_t n_live;     /* threads that have events */
     uint32_t n_guessed;  /* of these, those with guessed_ns */
+    uint32_t n_queued;   /* of these, those of which times.queued_ns is known */
     struct rep_sum rest; /* a profile: acquisitions and holds of objects for which the recorder had no room */
     struct rep_times times;
     struct rep_sum unended;     /* waits of threads that were in them when the trace ended; parts of `times` */

@@ -36,8 +36,8 @@ struct rep_site_use *rep_site_use(struct rep_detail *d, uint32_t site) {
 
 void rep_pair_add(struct rep_walk *w, const struct rep_waited *wait, uint32_t holder, uint32_t holder_site,
                   uint64_t ns) {
-    const uint32_t key[4] = {wait->thread, holder, wait->object, wait->kind};
-    const uint32_t site_key[4] = {wait->object, wait->site, holder_site, wait->kind};
+    const uint32_t key[5] = {wait->thread, holder, wait->object, wait->kind, wait->timed_out};
+    const uint32_t site_key[5] = {wait->object, wait->site, holder_site, wait->kind, wait->timed_out};
     struct rep_pair *pair = rep_table_get(&w->pairs, key);
     struct rep_site_pair *sites = rep_table_get(&w->site_pairs, site_key);
     w->report->dropped.pairs += (pair == NULL) + (sites == NULL);
@@ -226,6 +226,8 @@ static void add_up(struct rep_walk *w, const struct rep_waited *wait, uint64_t n
         w->report->threads[wait->thread].times.as_lock_ns += ns;
     o->n_contended++;
     o->wait_ns += ns;
+    o->timed_out.n += wait->timed_out;
+    o->timed_out.ns += wait->timed_out ? ns : 0;
     if (d != NULL && wait->stack != 0 && ns >= o->wait_max_ns)
         d->longest_stack = wait->stack;
     o->wait_max_ns = later(o->wait_max_ns, ns);
@@ -241,6 +243,9 @@ void rep_waited(struct rep_walk *w, const struct rep_waited *wait) {
     uint64_t ns = wait->to_ns - wait->from_ns, overlap_ns = 0;
     uint32_t chain = REP_NONE;
     add_up(w, wait, ns);
+    if (wait->by.thread != REP_NONE)
+        w->report->threads[wait->thread].times.wakeup_ns +=
+            wait->to_ns - earlier(later(wait->by.at_ns, wait->from_ns), wait->to_ns);
     if (wait->by.thread != REP_NONE && wait->by.thread != wait->thread) {
         const struct rep_recent_wait *next = wait->kind != REP_JOIN ? keep(w, wait, &overlap_ns) : NULL;
         if (next != NULL && next->kind != REP_JOIN)
@@ -258,6 +263,7 @@ void rep_waited(struct rep_walk *w, const struct rep_waited *wait) {
 
 void rep_not_waited(struct rep_walk *w, uint32_t thread, uint32_t object, uint64_t ns) {
     w->report->threads[thread].times.calls_ns += ns;
+    w->report->threads[thread].times.wakeup_ns += ns > REP_SHORT_NS ? ns : 0;
     if (object != REP_NONE)
         w->report->objects[object].calls_ns += ns;
 }

@@ -3,6 +3,7 @@
  * The second reading, in the order of time: a heap of the threads by their next steps. Of steps at the same time,
  * beginnings of calls come first, since they give what ends of calls get.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "walk.h"
@@ -78,6 +79,8 @@ static void end_last_wait(struct rep_walk *w, uint32_t thread, const struct sbt_
     t->unended.object = e->object;
     t->unended.site = e->site;
     t->unended.other = op == SBT_TRACE_THREAD_JOIN && e->other < w->report->info.n_threads ? e->other : REP_NONE;
+    if (!w->report->info.profile && wait.object != REP_NONE && rep_is_held(&w->report->objects[wait.object]))
+        t->unended.holder = rep_holder(w, &wait, e);
     count_unended(w, &wait);
     rep_waited(w, &wait);
 }
@@ -110,6 +113,13 @@ static void begin_call(struct rep_walk *w, uint32_t thread) {
     }
 }
 
+/* The thread that was to be joined still ran. */
+static void joined_none(struct rep_walk *w, struct rep_waited *wait, uint32_t other) {
+    wait->timed_out = true;
+    rep_waited(w, wait);
+    rep_pair_add(w, wait, other, REP_NONE, wait->to_ns - wait->from_ns);
+}
+
 static void joined(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e) {
     struct rep_waited wait = {.thread = thread,
                               .object = REP_NONE,
@@ -122,6 +132,11 @@ static void joined(struct rep_walk *w, uint32_t thread, const struct sbt_trace_e
     if (known)
         wait.by =
             (struct rep_release){.at_ns = w->report->threads[e->other].end_ns, .thread = e->other, .site = REP_NONE};
+    if (e->result == ETIMEDOUT && e->took_ns >= 10 * REP_SHORT_NS) {
+        wait.by = (struct rep_release){.thread = REP_NONE, .site = REP_NONE};
+        joined_none(w, &wait, known ? e->other : REP_NONE);
+        return;
+    }
     if (e->result != 0 || (known ? wait.by.at_ns <= e->at_ns : e->took_ns < 10 * REP_SHORT_NS)) {
         rep_not_waited(w, thread, REP_NONE, e->took_ns);
         return;
@@ -135,15 +150,8 @@ static void end_lock(struct rep_walk *w, uint32_t thread, const struct sbt_trace
         rep_acquire(w, thread, e->object, e, e->at_ns, false);
     } else if (rep_is_trylock(e->op)) {
         rep_trylock_failed(w, thread, e);
-    } else { /* a timed call that did not get it */
-        w->report->objects[e->object].n_failed++;
-        rep_waited(w, &(struct rep_waited){.thread = thread,
-                                           .object = e->object,
-                                           .site = e->site,
-                                           .kind = rep_kind_of(e->type),
-                                           .from_ns = e->at_ns,
-                                           .to_ns = e->at_ns + e->took_ns,
-                                           .by = {.thread = REP_NONE, .site = REP_NONE}});
+    } else {
+        rep_lock_failed(w, thread, e);
     }
 }
 
@@ -257,6 +265,23 @@ static bool run(struct rep_walk *w, struct heap *h) {
     return true;
 }
 
+/*
+ * A thread that has been woken waits for a core within its call. What the kernel has counted beyond that was between
+ * calls: there the thread was preempted, or woke up from a sleep that is not recorded.
+ */
+static void divide_off_cpu(struct rep_walk *w, uint32_t thread) {
+    struct rep_thread *t = &w->report->threads[thread];
+    uint64_t queued_ns;
+    if (t->n_events == 0 || !sbt_trace_thread_queued(w->trace, thread, &queued_ns))
+        return;
+    uint64_t most_ns = t->times.off_cpu_ns,
+             between_ns = queued_ns > t->times.wakeup_ns ? queued_ns - t->times.wakeup_ns : 0;
+    t->queued_is_known = true;
+    t->times.queued_ns = queued_ns;
+    t->times.no_core_ns = between_ns < most_ns ? between_ns : most_ns;
+    w->report->n_queued++;
+}
+
 static void finish(struct rep_walk *w) {
     for (uint32_t i = 0; i < w->report->info.n_threads; i++) {
         struct rep_walker *t = &w->walkers[i];
@@ -265,6 +290,7 @@ static void finish(struct rep_walk *w) {
             rep_release(w, i, t->held[t->n_held - 1].object, end_ns, end_ns);
         }
         rep_idle_finish(w, i);
+        divide_off_cpu(w, i);
     }
     rep_locks_finish(w);
     rep_barriers_finish(w);

@@ -232,6 +232,7 @@ struct rep_waited {
     enum rep_kind kind;
     uint64_t from_ns, to_ns;
     struct rep_release by; /* thread REP_NONE: not known */
+    bool timed_out;        /* no thread ended it: its time was over */
 };
 /* A wait has ended: sums, pairs, what it kept waiting, the path's and the chains' records. */
 void rep_waited(struct rep_walk *w, const struct rep_waited *wait);
@@ -263,6 +264,12 @@ void rep_held_drop(struct rep_walker *t, struct rep_held *held);
 void rep_begin_hold(struct rep_walk *w, uint32_t thread, uint32_t object, const struct sbt_trace_event *e,
                     uint64_t from_ns, uint64_t to_ns, bool waited);
 void rep_trylock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+/* A call that waits for a lock, and did not get it. */
+void rep_lock_failed(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
+/* The thread that has the lock at the end of the wait; REP_NONE: not known. */
+uint32_t rep_holder(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e);
+/* A wait for what is held, of which the time was over: the threads that had it meanwhile have their parts. */
+void rep_timed_out(struct rep_walk *w, const struct rep_waited *wait, const struct sbt_trace_event *e);
 void rep_poll_end(struct rep_walk *w, uint32_t thread, const struct sbt_trace_event *e);
 void rep_locks_finish(struct rep_walk *w);
 

@@ -174,6 +174,14 @@ void trace_define_routine(struct trace_encoder *e, uint32_t thread, uint32_t sit
     defined(e, at);
 }
 
+void trace_define_queued(struct trace_encoder *e, uint32_t thread, uint64_t ns) {
+    uint8_t *at = e->definitions + e->n_definition_bytes;
+    *at++ = TRACE_DEFINE_QUEUED;
+    at = trace_put(trace_put(trace_put(at, thread), ns), 0);
+    at_least(&e->n_threads, thread);
+    defined(e, at);
+}
+
 bool trace_define_stack(struct trace_encoder *e, uint32_t stack, const uint32_t *sites, uint32_t n) {
     uint8_t bytes[TRACE_MAX_STACK * 5], *end = bytes, *at = e->definitions + e->n_definition_bytes;
     for (uint32_t i = 0; i < n; i++)

@@ -54,6 +54,7 @@ void trace_define(struct trace_encoder *e, enum trace_definition what, uint32_t 
  * ROUTINE. `site` may not be SBT_TRACE_NONE. A stack has at most TRACE_MAX_STACK sites; false: it needs another block.
  */
 void trace_define_made(struct trace_encoder *e, uint32_t object, uint32_t site, uint32_t size);
+void trace_define_queued(struct trace_encoder *e, uint32_t thread, uint64_t ns);
 void trace_define_routine(struct trace_encoder *e, uint32_t thread, uint32_t site);
 bool trace_define_stack(struct trace_encoder *e, uint32_t stack, const uint32_t *sites, uint32_t n);
 

@@ -133,6 +133,7 @@ enum trace_definition {
     TRACE_DEFINE_PROFILE,    /* of acquisitions of busy locks one in so many is timed; stacks from so many ns on; 0 */
     TRACE_DEFINE_TALLIED,    /* tallies, blocks of tallies, calls in tallies */
     TRACE_DEFINE_MISSES,     /* holds in which cache misses were counted, the misses; 0 */
+    TRACE_DEFINE_QUEUED,     /* a thread's number, for how long it waited for a core, ns; 0 */
     TRACE_N_DEFINITIONS
 };
 

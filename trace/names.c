@@ -24,7 +24,7 @@ static const struct {
     [TRACE_DEFINE_COMMAND] = {0, true},  [TRACE_DEFINE_ENGINE] = {0, true},   [TRACE_DEFINE_PROCESS] = {3, false},
     [TRACE_DEFINE_TOTALS] = {3, false},  [TRACE_DEFINE_STACK] = {1, true},    [TRACE_DEFINE_MADE] = {3, false},
     [TRACE_DEFINE_ROUTINE] = {3, false}, [TRACE_DEFINE_PROFILE] = {3, false}, [TRACE_DEFINE_TALLIED] = {3, false},
-    [TRACE_DEFINE_MISSES] = {3, false},
+    [TRACE_DEFINE_MISSES] = {3, false},  [TRACE_DEFINE_QUEUED] = {3, false},
 };
 
 int trace_definitions_next(struct trace_definitions *walk, struct trace_defined *defined) {
@@ -87,6 +87,8 @@ static void add_number(struct sbt_trace *trace, const struct trace_defined *d) {
         names->objects[d->number[0]] = d->number[1];
     if (d->what == TRACE_DEFINE_SITE && d->number[0] < trace->info.n_sites && names->sites != NULL)
         names->sites[d->number[0]] = d->number[1];
+    if (d->what == TRACE_DEFINE_QUEUED && d->number[0] < trace->info.n_threads && names->queued != NULL)
+        names->queued[d->number[0]] = d->number[1] < UINT64_MAX ? d->number[1] + 1 : 0;
     if (d->number[1] >= trace->info.n_sites)
         return;
     if (d->what == TRACE_DEFINE_MADE && d->number[0] < trace->info.n_objects && names->made != NULL)
@@ -126,6 +128,7 @@ static struct trace_names *names_of(const struct sbt_trace *const_trace) {
     for (uint32_t i = 0; names->site_modules != NULL && i < trace->info.n_sites; i++)
         names->site_modules[i] = TRACE_NOT_LOOKED_FOR;
     names->routines = calloc((size_t)trace->info.n_threads + 1, sizeof *names->routines);
+    names->queued = calloc((size_t)trace->info.n_threads + 1, sizeof *names->queued);
     if (trace->info.profile)
         names->made = malloc(((size_t)trace->info.n_objects + 1) * sizeof *names->made);
     for (uint32_t i = 0; names->made != NULL && i < trace->info.n_objects; i++)
@@ -154,6 +157,14 @@ uint32_t sbt_trace_thread_routine(const struct sbt_trace *trace, uint32_t thread
     struct trace_names *names = names_of(trace);
     bool known = thread < trace->info.n_threads && names->routines != NULL && names->routines[thread] != 0;
     return known ? names->routines[thread] - 1 : SBT_TRACE_NONE;
+}
+
+bool sbt_trace_thread_queued(const struct sbt_trace *trace, uint32_t thread, uint64_t *ns) {
+    const struct trace_names *names = names_of(trace);
+    if (thread >= trace->info.n_threads || names->queued == NULL || names->queued[thread] == 0)
+        return false;
+    *ns = names->queued[thread] - 1;
+    return true;
 }
 
 uint32_t sbt_trace_stack(const struct sbt_trace *trace, uint32_t stack, uint32_t *sites, uint32_t max) {
@@ -217,6 +228,7 @@ void trace_names_free(struct sbt_trace *trace) {
     free(names->site_modules);
     free(names->stacks);
     free(names->routines);
+    free(names->queued);
     free(names->made);
     free(names->sites);
     free(names->objects);

@@ -24,6 +24,7 @@ struct trace_names {
     uint64_t *objects, *sites;   /* addresses by number; 0: not known */
     struct sbt_trace_made *made; /* by object; .site is SBT_TRACE_NONE: not known */
     uint32_t *routines;          /* by thread: the site plus 1; 0: not known */
+    uint64_t *queued;            /* by thread: its wait for a core plus 1, ns; 0: not known */
     struct trace_stack *stacks;  /* by number minus 1 */
     size_t n_stacks;
     struct trace_module *modules;

@@ -23,7 +23,9 @@ enum sbt_trace_op {
     SBT_TRACE_THREAD_END,    /* a thread's last event; size: did it end? See sbt_trace_still_runs */
     SBT_TRACE_INIT,          /* of an object; size: of a barrier, its count; of a semaphore, its value */
     SBT_TRACE_DESTROY,
-    SBT_TRACE_MUTEX_LOCK, /* timed locks, too; result ETIMEDOUT: the thread did not get the mutex */
+    /* Timed locks, too; result ETIMEDOUT: the thread did not get the mutex. Then, in a profile, other: the thread that
+     * had it, or SBT_TRACE_NONE. So of read-write locks, and of semaphores that threads use as locks. */
+    SBT_TRACE_MUTEX_LOCK,
     SBT_TRACE_MUTEX_TRYLOCK,
     SBT_TRACE_MUTEX_UNLOCK,
     SBT_TRACE_COND_WAIT, /* other: the mutex */
@@ -271,6 +273,11 @@ bool sbt_trace_object_made(const struct sbt_trace *trace, uint32_t object, struc
 
 /* A thread's start routine, as a site for sbt_trace_site_name; SBT_TRACE_NONE: not known, as of the first thread. */
 uint32_t sbt_trace_thread_routine(const struct sbt_trace *trace, uint32_t thread);
+/*
+ * For how long the thread could have run in its life and had no core, between calls and in them, as the kernel has
+ * counted it. False: not known, as of a thread that lived for less than a millisecond, or was killed.
+ */
+bool sbt_trace_thread_queued(const struct sbt_trace *trace, uint32_t thread, uint64_t *ns);
 
 /*
  * Names for reports: an object's address at the time, 0: not known; and a call site's "module+0xoffset", with the

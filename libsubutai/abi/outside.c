@@ -77,6 +77,7 @@ static bool is_plain(size_t at, const char *name) {
 const struct abi_outside_observer *abi_outside_observer;
 uint32_t abi_outside_unseen = 1;
 void (*abi_vfork_begins)(void);
+bool (*abi_looks_up_observed)(void *handle, const char *symbol, const void *caller);
 void (*abi_user_changes)(uid_t effective, bool for_good);
 
 static inline void seen_end(struct abi_outside_seen *seen) {

@@ -27,6 +27,11 @@ struct abi_outside_observer {
 
 /* In the recording library: called before a vfork. NULL: it is not to be told. */
 extern void (*abi_vfork_begins)(void);
+/*
+ * The recorder's, or NULL. The program looks a function up in that handle's scope, where it would not find the
+ * recorder's of the same name: is it to get that all the same? The dynamic linker may be asked, and its message stays.
+ */
+extern bool (*abi_looks_up_observed)(void *handle, const char *symbol, const void *caller);
 /* The same before the process's effective user may change to this one, for good or for a while. */
 extern void (*abi_user_changes)(uid_t effective, bool for_good);
 

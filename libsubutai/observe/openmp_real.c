@@ -16,6 +16,7 @@
 
 #include "observe/openmp_inner.h"
 
+#include "abi/outside.h"
 #include "observe/errors.h"
 #include "observe/record.h"
 #include "os/fork.h"
@@ -188,6 +189,64 @@ static void begin_writing(void) {
             return;
         rec_wait_a_moment(i);
     }
+}
+
+/* ---- functions that the program looks up by name ---- */
+
+/* False: another thread writes. It may wait for the dynamic linker's lock, which the caller may hold. */
+static bool try_writing(void) {
+    enum { N_TRIES = 100 };
+    uint32_t mine = sbt_fork_generation() + 1;
+    for (unsigned i = 0; i < N_TRIES; i++) {
+        uint32_t seen = __atomic_load_n(&writing, __ATOMIC_RELAXED);
+        if (seen != mine &&
+            __atomic_compare_exchange_n(&writing, &seen, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return true;
+        rec_wait_a_moment(i);
+    }
+    return false;
+}
+
+/* Would a call from the caller's object go to that library? If nothing is known of the object, it does from now on. */
+static bool is_callers(const void *caller, enum rec_openmp_name name, const struct rec_openmp_library *library) {
+    const struct rec_openmp_library *its = of_all[name] != NULL ? of_all[name] : known(caller, name);
+    struct object o;
+    if (its == NULL)
+        its = in_program(name);
+    if (its != NULL)
+        return its == library;
+    if (n_objects == N_OBJECTS || !range_of(caller, &o))
+        return false;
+    o.library = library;
+    objects[n_objects] = o;
+    __atomic_store_n(&n_objects, n_objects + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+/*
+ * A look-up in a library's own scope passes over the functions of this folder. The program gets them all the same if
+ * its calls will find that library. Where it has several, it calls those that it has asked for, and they are not seen.
+ */
+static bool looks_up(void *handle, const char *symbol, const void *caller) {
+    unsigned name = 0;
+    while (name < REC_OPENMP_N_NAMES && strcmp(names[name], symbol) != 0)
+        name++;
+    sbt_function *found = NULL;
+    if (name < REC_OPENMP_N_NAMES && sbt_elf_own(symbol) != NULL)
+        *(void **)(void *)&found = sbt_real_dlsym()(handle, symbol);
+    if (found == NULL || is_own(found) || !try_writing())
+        return false;
+    rec_errors_keep();
+    const struct rec_openmp_library *library = take(handle, found);
+    bool finds = library != NULL && library->has_regions && library->functions[name] == found &&
+                 is_callers(caller, (enum rec_openmp_name)name, library);
+    rec_errors_drop();
+    __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
+    return finds;
+}
+
+__attribute__((constructor)) static void observe_look_ups(void) {
+    abi_looks_up_observed = looks_up;
 }
 
 const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name, const void *site,

@@ -214,6 +214,8 @@ void rec_counts_remove(struct rec_counts *counts, struct rec_entry *entry);
 /* profile_order.c: another lock than the first; one that is not the last of the list is given back. */
 void rec_profile_nested(struct rec_profile *p, const struct rec_key *key);
 void rec_profile_unnested(struct rec_profile *p, uintptr_t object);
+/* The number of a thread, but the caller, that holds the lock; SBT_TRACE_NONE: none is seen. */
+uint32_t rec_profile_holder(uintptr_t object);
 void rec_profile_put_orders(struct rec_profile *p);
 void rec_profile_clear_orders(struct rec_profile *p);
 /* The object's number; SBT_TRACE_NONE: it has none, and gets none now. The thread is busy. */

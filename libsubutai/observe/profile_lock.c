@@ -29,6 +29,8 @@ int rec_profile_wait(const struct rec_key *key, int (*wait)(void *, const struct
             after = __atomic_load_n(&c.node->signals, __ATOMIC_RELAXED);
         c.event.order = after != before ? after : 0;
         rec_profile_hold(key);
+    } else if (r == ETIMEDOUT) {
+        c.event.other = rec_profile_holder(key->object);
     }
     rec_leave(&c, r);
     return r;

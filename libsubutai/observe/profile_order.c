@@ -182,6 +182,26 @@ SBT_NOINLINE void rec_profile_unnested(struct rec_profile *p, uintptr_t object) 
         }
 }
 
+/* Another thread's list, which it may change meanwhile: then a hold may be overlooked, or be one that has just ended.
+ */
+__attribute__((no_sanitize("thread"))) static bool holds(const struct rec_profile *p, uintptr_t object) {
+    uint32_t n = p->n_nested;
+    for (uint32_t i = 0; i < n && i < PROFILE_N_NESTED; i++)
+        if (p->nested[i].object == object)
+            return true;
+    return false;
+}
+
+/* Records and profiles stay mapped as long as the process lives, and those of a forked child's parent are in no list.
+ * Relaxed: the thread that is found may give the lock back, or end, at this moment. */
+uint32_t rec_profile_holder(uintptr_t object) {
+    for (const struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next)
+        if (t != rec_self && t->profile != NULL && __atomic_load_n(&t->state, __ATOMIC_RELAXED) == REC_LIVE &&
+            holds(t->profile, object))
+            return __atomic_load_n(&t->number, __ATOMIC_RELAXED);
+    return SBT_TRACE_NONE;
+}
+
 void rec_profile_put_orders(struct rec_profile *p) {
     for (uint32_t i = 0; p->orders != NULL && i < PROFILE_N_ORDERS; i++)
         put(p, &p->orders[i]);

@@ -123,6 +123,8 @@ static void write_live(struct rec_thread *t, uint64_t end_ns) {
             rec_put_running(t, end_ns);
         else
             rec_put_arrival(t);
+        rec_thread_read_queued(t, end_ns);
+        rec_thread_put_queued(t);
         rec_flush(t);
     } else {
         rec_flush_interrupted(t);

@@ -107,6 +107,9 @@ void rec_thread_joined(uint32_t number);
 void rec_threads_forget(void); /* in a forked child, which has one thread */
 void rec_thread_close(struct rec_thread *t);
 bool rec_thread_is_gone(const struct rec_thread *t);
+/* The thread is about to end, or the trace: for how long has it had no core? And: say so in its block. */
+void rec_thread_read_queued(struct rec_thread *t, uint64_t now_ns);
+void rec_thread_put_queued(struct rec_thread *t);
 /* How many of the thread's events would be missing in the trace if no more were written. */
 uint64_t rec_thread_lost(const struct rec_thread *t);
 /* running.c, when the trace ends: the thread, which has begun and has no event under way, still runs. Put its end. */

@@ -26,9 +26,11 @@ static void consume(struct rec_call *c) {
         c->event.size = initial;
 }
 
-static void end_wait(struct rec_call *c, int r) {
+static void end_wait(struct rec_call *c, const sem_t *sem, int r) {
     if (r == 0)
         consume(c);
+    else if (rec.profile && errno == ETIMEDOUT)
+        c->event.other = rec_profile_holder((uintptr_t)sem);
     rec_leave(c, r == 0 ? 0 : errno);
 }
 
@@ -94,7 +96,7 @@ static int wait_observed(int (*call)(const struct wait *), const struct wait *w,
         struct rec_key key = {(uintptr_t)w->sem, (uintptr_t)site, SBT_TRACE_SEM_WAIT, SBT_TRACE_SEM, false, 0};
         rec_profile_hold(&key);
     }
-    end_wait(&o.c, r);
+    end_wait(&o.c, w->sem, r);
     return r;
 }
 
@@ -133,7 +135,7 @@ SBT_EXPORT int sem_trywait(sem_t *s) {
             rec_profile_leave(&c, s, REC_SITE_HERE, true);
         return r;
     }
-    end_wait(&c, r);
+    end_wait(&c, s, r);
     return r;
 }
 

@@ -119,8 +119,10 @@ struct rec_thread {
     uint64_t call_work_ns;          /* in_call: the work before the call, and before calls that it interrupts */
     uintptr_t call_at;              /* in_call: the call's place on the stack */
     struct rec_waits_at call_waits; /* in_call */
-    bool attached;                  /* made at a call of the thread's own: its end will not be seen */
-    uint64_t known;                 /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
+    /* When the thread began; for how long it had no core, plus 1, 0: not known yet (atomic). */
+    uint64_t begin_ns, queued_ns;
+    bool attached;  /* made at a call of the thread's own: its end will not be seen */
+    uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     /*
      * Written while busy: an arrival at the end of an OpenMP region, where the thread waits for others, and then for
      * the next region. If the trace, or the thread, ends meanwhile it is an event that ended when the last thread came.

@@ -23,6 +23,7 @@
 #include "observe/stack.h"
 #include "os/fence.h"
 #include "os/initial.h"
+#include "os/proc.h"
 #include "os/signals.h"
 
 _Thread_local struct rec_thread *rec_self __attribute__((tls_model("initial-exec")));
@@ -67,7 +68,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
     __atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
     t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
     t->flushing = t->has_arrived = t->stands = false;
-    t->carried_ns = t->long_after = t->end_ns = 0;
+    t->carried_ns = t->long_after = t->end_ns = t->queued_ns = 0;
     t->in_call = 0;
     t->creating = NULL;
     t->owed_ns = 0;
@@ -101,6 +102,26 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
 }
 
 /*
+ * The kernel counts how long a thread could run and had no core. Reading that takes three system calls, once in a
+ * thread's life: of a thread that lives for less than a millisecond it is left out. Relaxed: if the thread ends as the
+ * trace does, both its own thread and the one that ends the trace may read it, and either is right.
+ */
+void rec_thread_read_queued(struct rec_thread *t, uint64_t now_ns) {
+    enum { LEAST_LIFE_NS = 1000000 };
+    uint64_t cpu_ns, queued_ns;
+    if (rec_above_zero(now_ns, t->begin_ns) >= LEAST_LIFE_NS && !sbt_fence_is_forbidden() &&
+        sbt_proc_used(t->tid, &cpu_ns, &queued_ns))
+        __atomic_store_n(&t->queued_ns, queued_ns + 1, __ATOMIC_RELAXED);
+}
+
+void rec_thread_put_queued(struct rec_thread *t) {
+    rec_encode(t); /* which leaves room for a definition */
+    uint64_t queued_ns = __atomic_load_n(&t->queued_ns, __ATOMIC_RELAXED);
+    if (queued_ns != 0 && !t->flushing)
+        trace_define_queued(&t->encoder, t->number, queued_ns - 1);
+}
+
+/*
  * The caller has made the record REC_CLOSING and has blocked signals: a handler that ends the process would wait for
  * that state to end. The thread itself is gone. It may have been cancelled asynchronously in the middle of the
  * recorder: then its block is whole, and what it was about to do to the block is not done.
@@ -117,6 +138,7 @@ void rec_thread_close(struct rec_thread *t) {
                                       .at_ns = t->end_ns - rec.start_ns};
         rec_put_arrival(t);
         rec_put(t, &end);
+        rec_thread_put_queued(t);
         rec_flush(t);
     } else {
         rec_flush_interrupted(t);
@@ -192,6 +214,7 @@ void rec_thread_run(struct rec_thread *t) {
     rec_preempt_arm(t->mark);
     uint64_t now = rec_now_ns();
     t->encoder.first_clock_ns = t->encoder.clock_ns = now > rec.start_ns ? now - rec.start_ns : 0;
+    t->begin_ns = now;
     __atomic_store_n(&t->end_ns, now, __ATOMIC_RELEASE); /* the thread has begun; pairs with write_live */
     __atomic_signal_fence(__ATOMIC_RELEASE);
     t->at_end = false;
@@ -274,6 +297,7 @@ void rec_thread_ended(void) {
     rec_errors_end();
     if (rec_enter(&c, SBT_TRACE_THREAD_END, SBT_TRACE_NO_OBJECT, NULL, NULL))
         rec_drop(&c); /* for the time: what the thread has worked */
+    rec_thread_read_queued(t, t->end_ns);
     __atomic_store_n(&t->state, REC_ENDED, __ATOMIC_RELEASE);
 }
 

@@ -79,6 +79,7 @@ check "old traces are replaced" is "$status $(ls out/*.sbt)" "0 out/locks.sbt"
 profile -- ./locks fork
 check "a child has a trace of its own" is "$(find out -name 'locks.*.sbt' | wc -l)" 1
 check "with its calls" is "$(calls out/locks.*.sbt mutex_lock)" 5
+check "the program's own page comes first" is "$(grep -m 1 -oE '^out/[^:]+' out/report.txt)" out/locks.sbt
 profile -- ./locks segv
 check "a program that crashes: its signal" is "$status" 139
 check "one line says so" matches "$err" "was ended by SIGSEGV"

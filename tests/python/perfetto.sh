@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Protocol buffers for Perfetto: loaded by Perfetto's own trace processor, against the trace. And does the test find mistakes?
 . "$(dirname "$0")/lib.sh"
-: "${SUBJECT:?}"
+: "${SUBJECT:?}" "${TIMED:?}"
 need_python "protocol buffers for Perfetto"
 export PYSUBUTAI_COMMAND=$SUBUTAI
 
@@ -54,6 +54,17 @@ check "arrows of the wait that ends early: none, but of the other one" matches "
 check "arrows of the generated trace" matches "$out" "made.sbt: 9 arrows from"
 run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/perfetto_plants.py" misuse.sbt misuse.sbt.pftrace
 points "a mistake in it: "
+
+# Of five waits that timed out three were for a lock that the other thread had.
+for calls in all waits; do
+    subutai record -o timed.sbt --engine glibc --record-calls $calls -- "$TIMED"
+    subutai trace to-perfetto -o timed.pftrace timed.sbt
+    run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/trace_processor.py" timed.pftrace "
+        select group_concat(slice.category || ' ' || ifnull(extract_arg(slice.arg_set_id, 'debug.holder'), 'none'), ', ')
+        from slice where extract_arg(slice.arg_set_id, 'debug.result') = 'ETIMEDOUT' order by ts"
+    check "$calls: waits that timed out have the thread that had the lock" matches "$out" \
+        'mutex 1, rwlock 1, rwlock 1, sem none, cond none'
+done
 
 : | "$WRITE_TRACE" empty.sbt
 subutai trace to-perfetto -o empty.pftrace empty.sbt

@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}"
+: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}" "${LOOKED_UP:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -276,6 +276,33 @@ rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$LOADER" "$DECOY" "$JUMPS"
 check "calls that are jumps, and a region in a constructor" is "$status $out" "0 $("$LOADER" "$DECOY" "$JUMPS")"
 check "their trace is possible" possible t.sbt
+
+# A program that looks the functions up by name, in the run-time library alone; and in two such libraries.
+looked_up() { # LIBRARY
+    local calls engine
+    for engine in glibc direct; do
+        for calls in all waits; do
+            rm -f ./*.sbt
+            subutai record -o t.sbt --engine $engine --record-calls $calls -- "$LOOKED_UP" "$@"
+            check "$engine, $calls recorded, $# run-time libraries: functions that are looked up do what they should" is \
+                "$status $out" "0 sum $((90 * $#)), and no other"
+        done
+    done
+}
+looked_up libgomp.so.1
+check "and their trace is possible" possible t.sbt
+rm -f ./*.sbt
+subutai record -o t.sbt --engine glibc -- "$LOOKED_UP" libgomp.so.1
+check "their barriers, and the ends of regions" is "$(barriers)" "body 3 60
+main 3 30"
+check "the critical sections" is "$(acquisitions)" "openmp_critical 90"
+llvms=$(ldd "${CLANG_SUBJECT:-/nosuch}" 2>/dev/null | grep -oE '/[^ ]*libomp[^ ]*' | head -n 1)
+if [[ -n $llvms ]]; then
+    looked_up libgomp.so.1 "$llvms"
+    looked_up "$llvms" libgomp.so.1
+else
+    skip "functions that are looked up in two run-time libraries" "no LLVM's"
+fi
 
 # A library with some functions of OpenMP's names is no run-time library: its futexes are the program's.
 rm -f ./*.sbt

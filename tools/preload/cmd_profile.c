@@ -43,7 +43,7 @@ struct profile {
     const char *out, *library, *delegate_from;
     bool stacks, full, try;
     char **command_line;
-    char **files; /* the traces, ordered by name */
+    char **files; /* the traces: the first process's, and then by their numbers */
     size_t n_files;
 };
 
@@ -54,8 +54,18 @@ static bool is_trace_name(const char *name) {
     return n > 4 && strcmp(name + n - 4, ".sbt") == 0;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+/* The 1234 of NAME.1234.sbt; 0: it is NAME.sbt, the first process's. */
+static unsigned long process_of(const char *file) {
+    const char *name = strrchr(file, '/'), *end = file + strlen(file) - strlen(".sbt"), *at = end;
+    while (at > file && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return at < end && at[-1] == '.' && at - 1 > name + 1 ? strtoul(at, NULL, 10) : 0;
+}
+
+static int by_process(const void *a, const void *b) {
+    const char *first = *(char *const *)a, *second = *(char *const *)b;
+    unsigned long x = process_of(first), y = process_of(second);
+    return x != y ? (x < y ? -1 : 1) : strcmp(first, second);
 }
 
 /* Fills in the traces that are in the directory. */
@@ -71,7 +81,7 @@ static void list_traces(struct profile *p) {
         }
     closedir(dir);
     if (p->n_files > 0)
-        qsort(p->files, p->n_files, sizeof *p->files, by_name);
+        qsort(p->files, p->n_files, sizeof *p->files, by_process);
 }
 
 /* The lock lasts as long as this process. Where the file system has none there is none. */

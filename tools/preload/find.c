@@ -157,7 +157,8 @@ static char *place(const char *subcommand, const char *kind, const char *magic, 
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     char *absolute = fd >= 0 ? realpath(path, NULL) : NULL;
     if (absolute == NULL || unlink(absolute) != 0)
-        cmd_refuse("%s: %s '%s': %s (legal: a new file or an old %s)", subcommand, kind, path, strerror(errno), kind);
+        cmd_refuse("%s: %s '%s': %s (legal: a new file or an old %s, in a directory that can be written to)",
+                   subcommand, kind, path, strerror(errno), kind);
     close(fd);
     return absolute;
 }

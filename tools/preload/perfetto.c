@@ -36,9 +36,10 @@ enum { ANNOTATION_NAME = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 17 };
 enum { SEQUENCE = 1, PROCESS_TRACK = 1, FIRST_THREAD_TRACK = 2 };
 
 /* Annotations of events, by their number as an interned name. */
-enum { WORK = 1, ORDER, MUTEX, RESULT, PLACE, N_ANNOTATIONS };
+enum { WORK = 1, ORDER, MUTEX, RESULT, PLACE, HOLDER, N_ANNOTATIONS };
 static const char *const annotation_names[N_ANNOTATIONS] = {
-    [WORK] = "work_ns", [ORDER] = "order", [MUTEX] = "mutex", [RESULT] = "result", [PLACE] = "place"};
+    [WORK] = "work_ns",  [ORDER] = "order", [MUTEX] = "mutex",
+    [RESULT] = "result", [PLACE] = "place", [HOLDER] = "holder"};
 
 enum { OUTSIDE = SBT_TRACE_N_TYPES + 1 }; /* a category, besides those of types: their number plus 1 */
 
@@ -243,6 +244,9 @@ static void put_slice_begin(struct writer *w, const struct wakers_walk *walk) {
     uint64_t result = result_of(w, e->result);
     if (e->result != 0)
         annotate(w, RESULT, result != 0 ? ANNOTATION_STRING : ANNOTATION_UINT, result != 0 ? result : e->result);
+    const uint32_t holder = wakers_holder(w->wakers, walk->thread, walk->index);
+    if (holder != SBT_TRACE_NONE) /* of a call for a lock that timed out */
+        annotate(w, HOLDER, ANNOTATION_UINT, holder);
     if (e->site != SBT_TRACE_NONE)
         annotate(w, PLACE, ANNOTATION_STRING, place_of(w, e->site));
     for (uint32_t flow; (flow = wakers_ended(w->wakers, walk->thread, walk->index)) != 0;)

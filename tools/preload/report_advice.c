@@ -138,12 +138,17 @@ static char *convoy(const struct writer *w) {
 
 static char *lock_over_io(const struct writer *w) {
     char hold[32];
+    const struct rep_times *t = &w->page->report->times;
     return cmd_format(
         "%s is held while its thread does not run: %.1f %% of its holds' time (mean hold %s) is input, output or "
-        "sleep. Do that without the lock; the place is %s.",
+        "sleep. Do that without the lock; the place is %s.%s",
         w->name, 100 * w->advice->value,
         format_ns(hold, (double)w->object->hold_ns / (double)(w->object->hold_n > 0 ? w->object->hold_n : 1)),
-        place(w, w->advice->site));
+        place(w, w->advice->site),
+        2 * t->no_core_ns > t->off_cpu_ns ? " Or holders lost their cores: for most of the threads' time off the "
+                                            "processor the kernel says that they could have run. Measure again on a "
+                                            "quiet machine, with no more threads than CPUs."
+                                          : "");
 }
 
 static char *barrier_imbalance(const struct writer *w) {
@@ -248,9 +253,8 @@ static char *interpreter_lock(const struct writer *w) {
         100 * w->advice->value, w->name);
 }
 
-/* What the recorder calls so is OpenMP's: workers wait for a region or for tasks there. */
 static bool may_be_lock(const struct writer *w) {
-    return w->object->unclear && strcmp(w->name, "openmp_regions") != 0 && strcmp(w->name, "openmp_tasks") != 0;
+    return w->object->unclear && !names_is_openmps(w->page->names, w->advice->object);
 }
 
 /* The thread has started those that it waits for. */
@@ -281,6 +285,10 @@ static char *off_cpu(const struct writer *w) {
     const struct rep_times *t = &r->threads[w->advice->thread].times;
     const uint64_t others_ns = r->times.cpu_ns - t->cpu_ns;
     const char *name = names_thread(w->page->names, w->advice->thread);
+    const bool had_cores =
+        r->threads[w->advice->thread].queued_is_known && 10 * t->no_core_ns < t->off_cpu_ns; /* nearly always */
+    const char *what =
+        had_cores ? "input, output, or sleep, and hardly for want of a core" : "input, output, sleep, or preemption";
     /* Of the rest no call is known. An OpenMP library may be there, without the functions that the recorder has. A
      * profile has no calls that wait for the outside. */
     const char *known =
@@ -288,17 +296,22 @@ static char *off_cpu(const struct writer *w) {
         : r->info.profile ? "A profile does not have what it waits for there: subutai record has calls that wait for "
                             "files, other processes and time."
                           : "It waits there in no call that is recorded. A futex call of a library's own "
-                            "is none, as of libgomp where it is looked up by dlsym.";
+                            "is none.";
     char worked[32];
+    if (r->threads[w->advice->thread].queued_is_known && 2 * t->no_core_ns > t->off_cpu_ns)
+        return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls. "
+                          "Of most of that the kernel says that it could have run and had no core: other threads had "
+                          "them, of this program or of others. Use no more threads than CPUs.",
+                          100 * w->advice->value, name);
     if (2 * others_ns < r->path.off_cpu_ns)
         return cmd_format("For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: "
-                          "input, output, sleep, or preemption. %s",
-                          100 * w->advice->value, name, known);
+                          "%s. %s",
+                          100 * w->advice->value, name, what, known);
     return cmd_format(
-        "For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: input, output, "
-        "sleep, or preemption. It may wait for the others, which work for %s: for a processor that one of them has, or "
-        "by signals and pipes. %s",
-        100 * w->advice->value, name, format_ns(worked, (double)others_ns), known);
+        "For %.1f %% of the critical path the thread, mostly %s, is off the processor between calls: %s. It may wait "
+        "for the others, which work for %s: %sby signals and pipes. %s",
+        100 * w->advice->value, name, what, format_ns(worked, (double)others_ns),
+        had_cores ? "" : "for a processor that one of them has, or ", known);
 }
 
 static char *too_many_threads(const struct writer *w) {

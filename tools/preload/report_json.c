@@ -62,6 +62,16 @@ static void part_of_life(struct doc *d, const char *key, uint64_t ns) {
     json_close(&d->j, '}');
 }
 
+static void no_core(struct doc *d, const struct rep_times *t, bool is_known) {
+    if (is_known) {
+        json_uint(&d->j, "no_core_ns", t->no_core_ns);
+        json_uint(&d->j, "queued_ns", t->queued_ns);
+    } else {
+        doc_null(d, "no_core_ns");
+        doc_null(d, "queued_ns");
+    }
+}
+
 static void summary(struct doc *d) {
     const struct rep_times *t = &d->r->times;
     doc_member(d, "summary", '{');
@@ -72,6 +82,7 @@ static void summary(struct doc *d) {
     json_uint(&d->j, "unknown_ns", t->unknown_ns);
     json_uint(&d->j, "outside_ns", t->outside_ns);
     json_uint(&d->j, "calls_ns", t->calls_ns);
+    no_core(d, t, d->r->n_queued > 0);
     doc_share(d, "parallelism", (double)t->cpu_ns, (double)d->r->wall_ns);
     json_uint(&d->j, "threads", d->r->n_live);
     sections(d, t, true);
@@ -86,8 +97,10 @@ static void summary(struct doc *d) {
 /* ---- advice ---- */
 
 static void gain(struct doc *d, const struct rep_advice *a) {
-    static const char *const bases[] = {
-        [REP_BASIS_NONE] = "none", [REP_BASIS_PATH] = "critical-path", [REP_BASIS_SIMULATED] = "simulated"};
+    static const char *const bases[] = {[REP_BASIS_NONE] = "none",
+                                        [REP_BASIS_PATH] = "critical-path",
+                                        [REP_BASIS_COUNTED] = "counted",
+                                        [REP_BASIS_SIMULATED] = "simulated"};
     json_open(&d->j, "gain", '{');
     if (a->basis == REP_BASIS_NONE) {
         doc_null(d, "ns");
@@ -178,6 +191,7 @@ static void thread(struct doc *d, uint32_t number) {
     json_uint(&d->j, "unknown_ns", t->times.unknown_ns);
     json_uint(&d->j, "outside_ns", t->times.outside_ns);
     json_uint(&d->j, "calls_ns", t->times.calls_ns);
+    no_core(d, &t->times, t->queued_is_known);
     json_uint(&d->j, "events", t->n_events);
     sections(d, &t->times, false);
     waiting(d, &t->times);

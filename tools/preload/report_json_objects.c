@@ -98,11 +98,16 @@ static bool is_lock(unsigned type) {
     return type == SBT_TRACE_MUTEX || type == SBT_TRACE_RWLOCK || type == SBT_TRACE_SPIN;
 }
 
-static void object_counts(struct doc *d, const struct rep_object *o) {
+static void object_counts(struct doc *d, uint32_t number) {
+    const struct rep_object *o = &d->r->objects[number];
     bool gives = o->type == SBT_TRACE_COND || o->type == SBT_TRACE_SEM || o->type == SBT_TRACE_FUTEX;
     json_uint(&d->j, "acquisitions", o->n);
     json_uint(&d->j, "contended", o->n_contended);
     json_uint(&d->j, "failed", o->n_failed);
+    json_open(&d->j, "timed_out", '{');
+    json_uint(&d->j, "n", names_is_openmps(d->page->names, number) ? 0 : o->timed_out.n);
+    json_uint(&d->j, "ns", names_is_openmps(d->page->names, number) ? 0 : o->timed_out.ns);
+    json_close(&d->j, '}');
     if (gives)
         json_uint(&d->j, "signals", o->n_signals);
     else
@@ -132,7 +137,7 @@ void report_json_object(struct doc *d, uint32_t number) {
     json_bool(&d->j, "as_lock", o->gives_back || o->beside_lock || o->turns);
     doc_site(d, "made", o->made);
     doc_id(d, "group", o->group);
-    object_counts(d, o);
+    object_counts(d, number);
     times(d, "wait", o->n_contended, o->wait_ns, o->wait_max_ns, detail != NULL ? &detail->wait : NULL, NULL);
     if (is_lock(o->type) || o->gives_back)
         times(d, "hold", o->hold_n, o->hold_ns, o->hold_max_ns, detail != NULL ? &detail->hold : NULL,

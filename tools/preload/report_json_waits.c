@@ -21,6 +21,7 @@ static void waits_for(struct doc *d) {
         doc_id(d, "holder", p->holder);
         doc_id(d, "object", p->object);
         json_text(&d->j, "kind", rep_kind_name(p->kind));
+        json_bool(&d->j, "timed_out", p->timed_out != 0 && !names_is_openmps(d->page->names, p->object));
         sum(d, &p->sum);
         json_close(&d->j, '}');
     }
@@ -34,6 +35,7 @@ static void waits_for(struct doc *d) {
         json_text(&d->j, "kind", rep_kind_name(p->kind));
         doc_site(d, "waiter_site", p->waiter_site);
         doc_site(d, "holder_site", p->holder_site);
+        json_bool(&d->j, "timed_out", p->timed_out != 0 && !names_is_openmps(d->page->names, p->object));
         sum(d, &p->sum);
         json_close(&d->j, '}');
     }
@@ -52,6 +54,7 @@ static void unended(struct doc *d) {
         json_text(&d->j, "kind", rep_kind_name(u->kind));
         doc_id(d, "object", u->object);
         doc_id(d, "joins", u->other);
+        doc_id(d, "holder", u->holder);
         doc_site(d, "site", u->site);
         json_uint(&d->j, "since_ns", u->since_ns);
         json_uint(&d->j, "ns", u->ns);

@@ -187,6 +187,11 @@ static char *readable(const char *symbol) {
     return text;
 }
 
+bool names_is_openmps(struct names *n, uint32_t object) {
+    const char *symbol = names_symbol(n, object);
+    return symbol != NULL && (strcmp(symbol, "openmp_regions") == 0 || strcmp(symbol, "openmp_tasks") == 0);
+}
+
 static bool is_python_lock(unsigned type, const char *symbol) {
     const size_t length = strlen(PYTHON_LOCK_IN);
     return symbol != NULL && (type == SBT_TRACE_COND || type == SBT_TRACE_MUTEX) &&

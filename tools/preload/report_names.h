@@ -47,6 +47,8 @@ const char *names_delegated(struct names *names, uint32_t object);
 bool names_says_delegated(struct names *names, uint32_t object);
 /* "lock", "app::lock" of "_ZN3app4lockE", "GIL (_PyRuntime+0x188)" of CPython's, or "mutex#3 (queue.c:42 push)". */
 const char *names_object(struct names *names, uint32_t object);
+/* Is the object the recorder's own, at which a run-time library of OpenMP waits? What ends such waits is not known. */
+bool names_is_openmps(struct names *names, uint32_t object);
 /* "main", or "worker#2". */
 const char *names_thread(struct names *names, uint32_t thread);
 /* "push < add < worker", from the inside outwards, `most` frames; allocated. NULL: there is no such stack in the trace.

@@ -86,7 +86,8 @@ uint32_t *report_objects(const struct report_page *page, uint32_t *n) {
 
 void report_csv_heading(FILE *out) {
     fputs("file,id,type,name,symbol,made,acquisitions,contended,failed,wait_ns,wait_mean_ns,wait_max_ns,wait_p99_ns,"
-          "hold_ns,hold_mean_ns,hold_max_ns,hold_p99_ns,hold_work_ns,handover_ns,idle_ns,section_share,path_ns\n",
+          "hold_ns,hold_mean_ns,hold_max_ns,hold_p99_ns,hold_work_ns,handover_ns,idle_ns,section_share,path_ns,timed_"
+          "out,timed_out_ns\n",
           out);
 }
 
@@ -141,6 +142,9 @@ void report_csv(const struct report_page *page, FILE *out) {
         number_cell(out, o->idle_ns);
         fprintf(out, ",%.6f", (double)o->section_ns / (double)rep_active_ns(&r->times));
         number_cell(out, rep_path_of(o));
+        const bool is_known = !names_is_openmps(page->names, shown[i]);
+        number_cell(out, is_known ? o->timed_out.n : 0);
+        number_cell(out, is_known ? o->timed_out.ns : 0);
         fputc('\n', out);
     }
     free(shown);

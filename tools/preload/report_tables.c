@@ -18,7 +18,7 @@ static void critical_path(const struct text *t) {
                                       : cmd_format("%s", "");
     char *line =
         cmd_format("%s: %.1f %% work outside of locks, %.1f %% with a lock held, %.1f %% wake-ups and hand-overs, "
-                   "%.1f %% waits for what is not known, %.1f %% calls, %.1f %% off the processor%s",
+                   "%.1f %% waits that no known call ended, %.1f %% calls, %.1f %% off the processor%s",
                    format_ns(total, ns), text_percent((double)p->work_ns, ns), text_percent((double)p->held_ns, ns),
                    text_percent((double)p->wakeup_ns, ns), text_percent((double)p->waiting_ns, ns),
                    text_percent((double)p->calls_ns, ns), text_percent((double)p->off_cpu_ns, ns), unknown);
@@ -102,6 +102,11 @@ static bool has_pairs(const struct rep_report *r) {
     return false;
 }
 
+/* A wait that no thread ended: its time was over. */
+static bool timed_out(const struct text *t, uint32_t object, uint32_t flag) {
+    return flag != 0 && !names_is_openmps(t->page->names, object);
+}
+
 static void waits_for(const struct text *t) {
     struct table table = {.n_columns = 6, .alignment = "llllrr"};
     if (!has_pairs(t->r))
@@ -116,9 +121,14 @@ static void waits_for(const struct text *t) {
             continue;
         rows++;
         text_name(&table, names_thread(t->page->names, p->waiter), 18);
-        text_name(&table, p->holder != REP_NONE ? names_thread(t->page->names, p->holder) : "?", 18);
+        const bool is_over = timed_out(t, p->object, p->timed_out);
+        text_name(&table,
+                  p->holder != REP_NONE ? names_thread(t->page->names, p->holder)
+                  : is_over             ? "timed out"
+                                        : "?",
+                  18);
         text_name(&table, names_object(t->page->names, p->object), NAME_WIDTH);
-        table_add(&table, "%s", rep_kind_name(p->kind));
+        table_add(&table, "%s%s", rep_kind_name(p->kind), is_over && p->holder != REP_NONE ? ", timed out" : "");
         table_add(&table, "%ju", (uintmax_t)p->sum.n);
         text_ns(&table, (double)p->sum.ns);
     }
@@ -133,7 +143,8 @@ struct alike {
 };
 
 static bool is_alike(const struct rep_unended *a, const struct rep_unended *b) {
-    return a->kind == b->kind && a->object == b->object && a->site == b->site && a->other == b->other;
+    return a->kind == b->kind && a->object == b->object && a->site == b->site && a->other == b->other &&
+           a->holder == b->holder;
 }
 
 /* In rows[]; the result is how many rows. All that is beyond `most` is in the last one, of which `first` is NULL. */
@@ -169,6 +180,8 @@ static void unended_row(const struct text *t, struct table *table, const struct 
     table_add(table, "%s", u != NULL ? rep_kind_name(u->kind) : "");
     text_name(table, at, PLACE_WIDTH);
     text_name(table, u != NULL && u->site != REP_NONE ? names_place(t->page->names, u->site) : "?", PLACE_WIDTH);
+    if (table->n_columns == 7)
+        text_name(table, u != NULL && u->holder != REP_NONE ? names_thread(t->page->names, u->holder) : "-", 18);
     text_ns(table, (double)row->since_ns);
     text_ns(table, (double)row->ns);
     free(waiters);
@@ -181,14 +194,20 @@ static void unended_row(const struct text *t, struct table *table, const struct 
 static void unended(const struct text *t) {
     enum { MOST = 12 };
     struct alike rows[MOST];
-    static const char *const headings[] = {"waiting", "kind", "at", "place", "since", "sum"};
-    struct table table = {.n_columns = 6, .alignment = "llllrr"};
+    static const char *const headings[] = {"waiting", "kind", "at", "place", "held by", "since", "sum"};
     unsigned n = find_alike(t, rows, MOST);
+    bool is_held = false;
+    for (unsigned i = 0; i < n; i++)
+        is_held |= rows[i].first != NULL && rows[i].first->holder != REP_NONE;
+    struct table table = {.n_columns = 6, .alignment = "llllrr"};
+    if (is_held)
+        table = (struct table){.n_columns = 7, .alignment = "lllllrr"};
     if (n == 0)
         return;
     text_heading(t, "Waits that had not ended when the program did, and count until then");
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
-        table_add(&table, "%s", headings[i]);
+        if (is_held || strcmp(headings[i], "held by") != 0)
+            table_add(&table, "%s", headings[i]);
     for (unsigned i = 0; i < n; i++)
         unended_row(t, &table, &rows[i]);
     table_print(&table, t->out);
@@ -208,7 +227,11 @@ static void site_waits(const struct text *t) {
             continue;
         rows++;
         text_name(&table, names_place(t->page->names, p->waiter_site), PLACE_WIDTH);
-        text_name(&table, names_place(t->page->names, p->holder_site), PLACE_WIDTH);
+        text_name(&table,
+                  p->holder_site == REP_NONE && timed_out(t, p->object, p->timed_out)
+                      ? "timed out"
+                      : names_place(t->page->names, p->holder_site),
+                  PLACE_WIDTH);
         text_name(&table, names_object(t->page->names, p->object), PLACE_WIDTH);
         table_add(&table, "%ju", (uintmax_t)p->sum.n);
         text_ns(&table, (double)p->sum.ns);
@@ -289,10 +312,11 @@ static void barriers(const struct text *t) {
 }
 
 static void threads(const struct text *t) {
-    struct table table = {.n_columns = 7, .alignment = "lrrrrrr"};
+    struct table table = {.n_columns = 9, .alignment = "lrrrrrrrr"};
     uint32_t rows = 0;
     text_heading(t, "Threads");
-    static const char *const headings[] = {"thread", "life", "work", "in sections", "contention", "idle", "path"};
+    static const char *const headings[] = {"thread", "life",    "work",   "in sections", "contention",
+                                           "idle",   "no core", "asleep", "path"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         table_add(&table, "%s", headings[i]);
     for (uint32_t i = 0; i < t->r->info.n_threads && rows < t->page->top; i++) {
@@ -307,6 +331,14 @@ static void threads(const struct text *t) {
         table_add(&table, "%.1f %%", text_percent((double)thread->times.sections.ns, life));
         table_add(&table, "%.1f %%", text_percent((double)rep_contention_ns(&thread->times), life));
         table_add(&table, "%.1f %%", text_percent((double)thread->times.idle_ns, life));
+        const double no_core = (double)thread->times.no_core_ns, off = (double)thread->times.off_cpu_ns;
+        if (thread->queued_is_known) {
+            table_add(&table, "%.1f %%", text_percent(no_core, life));
+            table_add(&table, "%.1f %%", text_percent(off - no_core, life));
+        } else {
+            table_add(&table, "-");
+            table_add(&table, "-");
+        }
         table_add(&table, "%.1f %%", text_percent((double)thread->path_ns, (double)t->r->path.ns));
     }
     table_print(&table, t->out);

@@ -112,6 +112,16 @@ static char *misses_of(const struct sbt_trace_info *info) {
     return cmd_format("%.1f a section", (double)info->n_misses / (double)info->n_counted_holds);
 }
 
+/* By the kernel's count. */
+static char *queued_of(const struct rep_report *r) {
+    char ns[32];
+    if (r->n_queued == 0)
+        return cmd_format(r->info.whole ? "not available here" : "not known of a program that was killed");
+    return cmd_format("%s, %.1f %% of the time%s", format_ns(ns, (double)r->times.queued_ns),
+                      text_percent((double)r->times.queued_ns, (double)r->times.life_ns),
+                      r->n_queued < r->n_live ? "; short-lived and killed threads are not counted" : "");
+}
+
 static void summary(const struct text *t) {
     const struct rep_times *s = &t->r->times;
     char wall[32], cpu[32];
@@ -135,6 +145,7 @@ static void summary(const struct text *t) {
          t->r->n_guessed > 1 ? "CPU time between calls; behind their last ones threads have equal parts"
                              : "CPU time between calls"},
         {"off CPU", (double)s->off_cpu_ns, "between calls: input, output, sleep, preemption"},
+        {"- no core", (double)s->no_core_ns, "of that, could have run: other threads had the cores"},
         {"- outside", (double)s->outside_ns, "of that, in calls that waited for other processes, devices or time"},
         {"not known", (double)s->unknown_ns, "since threads' last calls, until they were killed: work or off CPU"},
         {"contention", (double)rep_contention_ns(s), "waiting for locks, and for what threads use as locks"},
@@ -158,12 +169,13 @@ static void summary(const struct text *t) {
         table_add(&table, "%s", rows[i].note);
     }
     table_print(&table, t->out);
-    char *misses = misses_of(&t->r->info);
+    char *misses = misses_of(&t->r->info), *queued = queued_of(t->r);
     line = cmd_format(
         "In critical sections, with waits for them: %.1f %% of the threads' time, %.1f %% without idle time; "
-        "with a lock held: %.1f %%. Cache misses: %s.",
+        "with a lock held: %.1f %%. Cache misses: %s. Waiting for a core, in calls too: %s.",
         text_percent((double)s->sections.ns, life), text_percent((double)s->sections.ns, (double)rep_active_ns(s)),
-        text_percent((double)s->sections.held_ns, life), misses);
+        text_percent((double)s->sections.held_ns, life), misses, queued);
+    free(queued);
     text_paragraph(t->out, "", line);
     free(misses);
     free(line);
@@ -188,10 +200,16 @@ static char *gain_of(const struct text *t, const struct rep_advice *a) {
     char *not = a->unsimulated != NULL ? cmd_format(" Not simulated: %s.", a->unsimulated) : cmd_format("%s", "");
     if (a->basis == REP_BASIS_NONE)
         return not ;
-    const char *what = a->basis == REP_BASIS_PATH ? "At most" : a->gain_ns < 0 ? "It would cost" : "Gain";
+    static const char *const bases[] = {[REP_BASIS_PATH] = "a bound, by the critical path",
+                                        [REP_BASIS_COUNTED] = "by the number of calls; a trace's program is longer "
+                                                              "than it would be without the recorder",
+                                        [REP_BASIS_SIMULATED] = "simulated"};
+    const char *what = a->basis == REP_BASIS_PATH      ? "At most"
+                       : a->basis == REP_BASIS_COUNTED ? "About"
+                       : a->gain_ns < 0                ? "It would cost"
+                                                       : "Gain";
     char *gain = cmd_format(" %s: %s, %.1f %% of the time (%s).%s", what, format_ns(ns, fabs(a->gain_ns)),
-                            text_percent(fabs(a->gain_ns), (double)t->r->wall_ns),
-                            a->basis == REP_BASIS_PATH ? "a bound, by the critical path" : "simulated", not );
+                            text_percent(fabs(a->gain_ns), (double)t->r->wall_ns), bases[a->basis], not );
     free(not );
     return gain;
 }

@@ -7,6 +7,7 @@
  */
 #include "wakers.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,21 +27,28 @@ struct wait {
     uint8_t what;
 };
 
+/* A call for a lock that timed out. */
+struct timeout {
+    uint64_t index, end_ns; /* index: of the call, in its thread */
+    uint32_t object, thread, holder;
+};
+
 /* The last acquisition of an object. */
 struct hold {
-    uint64_t number;
+    uint64_t number, since_ns;
     uint32_t thread;
     bool shared;
 };
 
 struct wakers {
-    struct wait *waits; /* in the order of the events */
-    uint32_t *sorted;   /* by object, what and number */
-    uint32_t *first;    /* of each object in `sorted`, and the end; joins stand behind the last object */
-    uint32_t *released; /* the waits with a known end, by releaser and index */
-    struct hold *holds; /* by object */
-    size_t n, capacity, n_released;
-    size_t at_wait, at_released; /* how far the questions have come */
+    struct wait *waits;       /* in the order of the events */
+    uint32_t *sorted;         /* by object, what and number */
+    uint32_t *first;          /* of each object in `sorted`, and the end; joins stand behind the last object */
+    uint32_t *released;       /* the waits with a known end, by releaser and index */
+    struct hold *holds;       /* by object */
+    struct timeout *timeouts; /* by object and end; and in the order of the events when all is known */
+    size_t n, capacity, n_released, n_timeouts, timeouts_capacity;
+    size_t at_wait, at_released, at_timeout; /* how far the questions have come */
     uint32_t n_objects;
     bool profile;
 };
@@ -94,8 +102,61 @@ static bool waited_for(const struct wakers *w, const struct sbt_trace_event *e, 
            e->op == SBT_TRACE_FUTEX_WAIT || e->op == SBT_TRACE_BARRIER_WAIT;
 }
 
+static int compare_u64(uint64_t a, uint64_t b) {
+    return a < b ? -1 : a > b;
+}
+
+/* ---- calls for locks that timed out ---- */
+
+static void collect_timeout(struct wakers *w, const struct wakers_walk *walk) {
+    const struct sbt_trace_event *e = &walk->event;
+    if (e->result != ETIMEDOUT || e->object >= w->n_objects ||
+        !(is_exclusive_wait(e->op) || e->op == SBT_TRACE_RWLOCK_RDLOCK))
+        return;
+    if (w->n_timeouts == w->timeouts_capacity) {
+        w->timeouts_capacity = w->timeouts_capacity > 0 ? 2 * w->timeouts_capacity : 64;
+        w->timeouts = cmd_reallocate(w->timeouts, w->timeouts_capacity, sizeof *w->timeouts);
+    }
+    w->timeouts[w->n_timeouts++] =
+        (struct timeout){walk->index, e->at_ns + e->took_ns, e->object, walk->thread, e->other};
+}
+
+static int by_end(const void *a, const void *b) {
+    const struct timeout *x = a, *y = b;
+    int r = compare_u64(x->object, y->object);
+    return r != 0 ? r : compare_u64(x->end_ns, y->end_ns);
+}
+
+static int by_event(const void *a, const void *b) {
+    const struct timeout *x = a, *y = b;
+    int r = compare_u64(x->thread, y->thread);
+    return r != 0 ? r : compare_u64(x->index, y->index);
+}
+
+/* The thread of `walk` has had the object since then, and gives it back now. */
+static void held_meanwhile(struct wakers *w, const struct wakers_walk *walk, uint32_t object, uint64_t since_ns) {
+    const struct timeout first = {.object = object, .end_ns = since_ns};
+    size_t low = 0, high = w->n_timeouts;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (by_end(&w->timeouts[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (struct timeout *t; low < w->n_timeouts && (t = &w->timeouts[low])->object == object; low++) {
+        if (t->end_ns > walk->event.at_ns)
+            return;
+        if (t->holder == SBT_TRACE_NONE && t->thread != walk->thread)
+            t->holder = walk->thread;
+    }
+}
+
+/* ---- waits by what they waited for ---- */
+
 static void collect(struct wakers *w, const struct wakers_walk *walk) {
     struct wait wait;
+    collect_timeout(w, walk);
     if (walk->event.took_ns < WAIT_NS || walk->event.result != 0 || !waited_for(w, &walk->event, &wait))
         return;
     if (w->n == UINT32_MAX - 1) /* numbers have 32 bits; what is beyond has no arrow */
@@ -108,10 +169,6 @@ static void collect(struct wakers *w, const struct wakers_walk *walk) {
     wait.index = walk->index;
     wait.end_ns = walk->event.at_ns + walk->event.took_ns;
     w->waits[w->n++] = wait;
-}
-
-static int compare_u64(uint64_t a, uint64_t b) {
-    return a < b ? -1 : a > b;
 }
 
 static int by_release(const struct wait *a, uint32_t object, unsigned what, uint64_t number) {
@@ -168,9 +225,9 @@ static void release(struct wakers *w, const struct wakers_walk *walk, uint32_t o
     }
 }
 
-static void take(struct wakers *w, uint32_t thread, uint32_t object, uint64_t number, bool shared) {
+static void take(struct wakers *w, const struct wakers_walk *walk, uint32_t object, uint64_t number, bool shared) {
     if (object < w->n_objects)
-        w->holds[object] = (struct hold){number, thread, shared};
+        w->holds[object] = (struct hold){number, walk->clock_ns, walk->thread, shared};
 }
 
 /* The thread gives back the object, which it holds unless the lock was not seen. */
@@ -184,6 +241,8 @@ static void give(struct wakers *w, const struct wakers_walk *walk, uint32_t obje
             release(w, walk, object, AFTER_EXCLUSIVE, walk->event.order);
         }
     } else if (hold->thread == walk->thread) {
+        if (w->n_timeouts > 0)
+            held_meanwhile(w, walk, object, hold->since_ns);
         release(w, walk, object, AFTER_ANY, hold->number);
         if (!hold->shared)
             release(w, walk, object, AFTER_EXCLUSIVE, hold->number);
@@ -202,8 +261,7 @@ static void follow(struct wakers *w, const struct wakers_walk *walk) {
     case SBT_TRACE_RWLOCK_RDLOCK:
     case SBT_TRACE_RWLOCK_TRYRDLOCK:
         if (e->result == 0)
-            take(w, walk->thread, e->object, e->order,
-                 e->op == SBT_TRACE_RWLOCK_RDLOCK || e->op == SBT_TRACE_RWLOCK_TRYRDLOCK);
+            take(w, walk, e->object, e->order, e->op == SBT_TRACE_RWLOCK_RDLOCK || e->op == SBT_TRACE_RWLOCK_TRYRDLOCK);
         break;
     case SBT_TRACE_MUTEX_UNLOCK:
     case SBT_TRACE_RWLOCK_UNLOCK:
@@ -212,7 +270,7 @@ static void follow(struct wakers *w, const struct wakers_walk *walk) {
         break;
     case SBT_TRACE_COND_WAIT:
         give(w, walk, e->other);
-        take(w, walk->thread, e->other, e->relock, false);
+        take(w, walk, e->other, e->relock, false);
         break;
     case SBT_TRACE_COND_SIGNAL:
     case SBT_TRACE_COND_BROADCAST:
@@ -257,9 +315,13 @@ struct wakers *wakers_find(const struct trace_request *r, const struct sbt_trace
     for (struct wakers_walk walk = {0}; wakers_read(r, trace, &walk);)
         collect(w, &walk);
     sort_waits(w);
+    if (w->n_timeouts > 0)
+        qsort(w->timeouts, w->n_timeouts, sizeof *w->timeouts, by_end);
     for (struct wakers_walk walk = {0}; wakers_read(r, trace, &walk);)
         follow(w, &walk);
     sort_released(w);
+    if (w->n_timeouts > 0)
+        qsort(w->timeouts, w->n_timeouts, sizeof *w->timeouts, by_event);
     return w;
 }
 
@@ -268,6 +330,7 @@ void wakers_free(struct wakers *w) {
     free(w->released);
     free(w->first);
     free(w->holds);
+    free(w->timeouts);
     free(w);
 }
 
@@ -280,6 +343,16 @@ uint32_t wakers_wait(struct wakers *w, uint32_t thread, uint64_t index) {
         return 0;
     size_t i = w->at_wait++;
     return w->waits[i].releaser != SBT_TRACE_NONE ? (uint32_t)i + 1 : 0;
+}
+
+uint32_t wakers_holder(struct wakers *w, uint32_t thread, uint64_t index) {
+    if (w->at_timeout == w->n_timeouts)
+        return SBT_TRACE_NONE;
+    const struct timeout *t = &w->timeouts[w->at_timeout];
+    if (t->thread != thread || t->index != index)
+        return SBT_TRACE_NONE;
+    w->at_timeout++;
+    return t->holder;
 }
 
 uint32_t wakers_ended(struct wakers *w, uint32_t thread, uint64_t index) {

@@ -28,6 +28,11 @@ size_t wakers_count(const struct wakers *w);
 uint32_t wakers_wait(struct wakers *w, uint32_t thread, uint64_t index);
 /* The number of one wait that this call ended; again for the next one; 0: it ended no more. */
 uint32_t wakers_ended(struct wakers *w, uint32_t thread, uint64_t index);
+/*
+ * The thread that had the lock when this call for it timed out, in the same order of questions; SBT_TRACE_NONE: it is
+ * no such call, or no thread is known.
+ */
+uint32_t wakers_holder(struct wakers *w, uint32_t thread, uint64_t index);
 /* When what ended this wait was called; of a join, when the thread had ended. */
 uint64_t wakers_release_ns(const struct wakers *w, uint32_t wait);
 

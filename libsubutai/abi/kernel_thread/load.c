@@ -106,6 +106,22 @@ static bool is_judged(void) {
     return sbt_switch_wanted || (!sbt_init_done() && sbt_init_sanitizer() == NULL);
 }
 
+#ifdef SBT_OBSERVED
+/* In the place of dlsym. */
+static void *own_function(void *handle, const char *symbol) {
+    (void)handle;
+    sbt_function *own = sbt_elf_own(symbol);
+    void *found = NULL;
+    memcpy(&found, &own, sizeof found);
+    return found;
+}
+
+static bool finds_own(void *handle, const char *symbol, const void *caller) {
+    return abi_looks_up_observed != NULL && symbol != NULL && handle != RTLD_DEFAULT && handle != RTLD_NEXT &&
+           abi_looks_up_observed(handle, symbol, caller);
+}
+#endif
+
 /*
  * A look-up in the scope of the program finds our functions first. Any other look-up may find the C library's. This may
  * come before the library knows its options.
@@ -116,6 +132,10 @@ target *sbt_dlsym_target(void *handle, const char *symbol, const void *unused, c
     if (SBT_UNLIKELY(is_judged()) && symbol != NULL)
         sbt_eligibility_looked_up(symbol, handle != RTLD_DEFAULT && is_served_at_home(symbol) &&
                                               finds_theirs(handle, symbol, caller));
+#ifdef SBT_OBSERVED
+    if (finds_own(handle, symbol, caller))
+        return (target *)(void (*)(void))own_function;
+#endif
     return (target *)(void (*)(void))sbt_real_dlsym();
 }
 

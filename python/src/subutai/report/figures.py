@@ -236,8 +236,8 @@ def waits_for(analysis: Analysis) -> Figure | None:
     rows = [row for row in analysis["waits_for"] if row["object"] is not None and row["ns"] > 0]
     for row in rows:
         weights[row["object"]] += row["ns"]
-        for side, end in zip(sides, ("holder", "waiter"), strict=True):
-            side[_of(row[end], names)] += row["ns"]
+        for side, end in zip(sides, (_holder(row, names), _of(row["waiter"], names)), strict=True):
+            side[end] += row["ns"]
     shown = {o for o, _ in sorted(weights.items(), key=lambda item: -item[1])[:MAX_NODES]}
     tops = [dict(sorted(side.items(), key=lambda item: -item[1])[:MAX_NODES]) for side in sides]
     for row in rows:
@@ -245,7 +245,7 @@ def waits_for(analysis: Analysis) -> Figure | None:
         kept[middle] = row["object"] if row["object"] in shown else None
         left, right = (
             end if end in top else "other threads"
-            for end, top in zip((_of(row["holder"], names), _of(row["waiter"], names)), tops, strict=True)
+            for end, top in zip((_holder(row, names), _of(row["waiter"], names)), tops, strict=True)
         )
         add(f"<{left}", middle, row)
         add(middle, f">{right}", row)
@@ -274,6 +274,10 @@ def waits_for(analysis: Analysis) -> Figure | None:
         textfont={"size": 13, "color": TEXT},
     )
     return _figure([sankey], min(760, 180 + 26 * max(len(shown), *(len(top) for top in tops))))
+
+
+def _holder(row: dict[str, Any], names: dict[int, str]) -> str:
+    return "timed out" if row["holder"] is None and row["timed_out"] else _of(row["holder"], names)
 
 
 def _of(thread: int | None, names: dict[int, str]) -> str:

@@ -47,6 +47,12 @@ def _misses(a_section: float | None) -> list[tuple[str, str, str]]:
     return [("cache misses", f"{a_section:.1f}", "in a section, on average, in user code")]
 
 
+def _no_core(s: dict[str, Any]) -> list[tuple[str, str, str]]:
+    if s["no_core_ns"] is None:
+        return []
+    return [("without a core", share(s["no_core_ns"] / max(1, s["life_ns"])), "of the threads' time, between calls")]
+
+
 def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
     """The key figures: what, how much, what it means."""
     s = analysis["summary"]
@@ -64,6 +70,7 @@ def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
             "of the threads' time: in locks, waiting for them and holding them",
         ),
         *_misses(s["sections"]["cache_misses"]),
+        *_no_core(s),
         ("contention", share(s["contention"]["share"]), "of the threads' time: waiting for locks"),
         ("barriers", share(s["waiting"]["barrier"]["share"]), "of the threads' time: waiting at barriers"),
         ("idle", share(s["idle"]["share"]), "of the threads' time: waiting for work, keeping no thread waiting"),

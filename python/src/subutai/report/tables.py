@@ -172,6 +172,15 @@ def _groups(analysis: Analysis, names: Names) -> Table | None:
     )
 
 
+def _ender(wait: Row, member: str, name: Callable[[int | None], str]) -> Cell:
+    """The thread or place that a wait was for; no call ended one that timed out."""
+    return _text("timed out" if wait[member] is None and wait["timed_out"] else name(wait[member]))
+
+
+def _kind(wait: Row) -> Cell:
+    return _text(f"{wait['kind']}, timed out" if wait["timed_out"] and wait["holder"] is not None else wait["kind"])
+
+
 def _pairs(analysis: Analysis, names: Names) -> Table | None:
     return _table(
         "pairs",
@@ -179,9 +188,9 @@ def _pairs(analysis: Analysis, names: Names) -> Table | None:
         analysis["waits_for"],
         [
             ("waiting thread", False, lambda w: _text(names.thread(w["waiter"]))),
-            ("kept waiting by", False, lambda w: _text(names.thread(w["holder"]))),
+            ("kept waiting by", False, lambda w: _ender(w, "holder", names.thread)),
             ("object", False, lambda w: names.object(w["object"])),
-            ("wait", False, lambda w: _text(w["kind"])),
+            ("wait", False, _kind),
             ("waits", True, lambda w: _n(w["n"])),
             ("sum", True, lambda w: _ns(w["ns"])),
         ],
@@ -192,6 +201,9 @@ def _pairs(analysis: Analysis, names: Names) -> Table | None:
 def _unended(analysis: Analysis, names: Names) -> Table | None:
     def at(wait: Row) -> Cell:
         return names.object(wait["object"]) if wait["joins"] is None else _text(names.thread(wait["joins"]))
+
+    def held_by(wait: Row) -> Cell:
+        return _text(None if wait["holder"] is None else names.thread(wait["holder"]))
 
     return _table(
         "unended",
@@ -204,6 +216,7 @@ def _unended(analysis: Analysis, names: Names) -> Table | None:
             ("place", False, lambda w: _text(names.site(w["site"]))),
             ("since", True, lambda w: _ns(w["since_ns"])),
             ("waited", True, lambda w: _ns(w["ns"])),
+            *([("held by", False, held_by)] if any(w["holder"] is not None for w in analysis["unended"]) else []),
         ],
         5,
     )
@@ -216,7 +229,7 @@ def _site_pairs(analysis: Analysis, names: Names) -> Table | None:
         analysis["site_waits"],
         [
             ("waited at", False, lambda w: _text(names.site(w["waiter_site"]))),
-            ("while held, or until woken, at", False, lambda w: _text(names.site(w["holder_site"]))),
+            ("while held, or until woken, at", False, lambda w: _ender(w, "holder_site", names.site)),
             ("object", False, lambda w: names.object(w["object"])),
             ("wait", False, lambda w: _text(w["kind"])),
             ("waits", True, lambda w: _n(w["n"])),
@@ -340,6 +353,8 @@ def _path(analysis: Analysis, names: Names) -> Table | None:
 def _threads(analysis: Analysis) -> Table | None:
     used = [kind for kind in KINDS if analysis["summary"]["waiting"][kind]["n"]]
 
+    is_known = analysis["summary"]["no_core_ns"] is not None
+
     def waited(kind: str) -> Callable[[Row], Cell]:
         return lambda t: _ns(t["waiting"][kind]["ns"])
 
@@ -353,6 +368,7 @@ def _threads(analysis: Analysis) -> Table | None:
             ("life", True, lambda t: _ns(t["life_ns"])),
             ("running", True, lambda t: _ns(t["cpu_ns"])),
             ("off the CPU", True, lambda t: _ns(t["off_cpu_ns"])),
+            *([("of that, without a core", True, lambda t: _ns(t["no_core_ns"]))] if is_known else []),
             ("in sections", True, lambda t: _part(t["sections"]["share"])),
             *[(f"waiting: {kind}", True, waited(kind)) for kind in used],
             ("idle", True, lambda t: _ns(t["idle_ns"])),
