@@ -121,11 +121,16 @@ static bool is_llvms_openmp(const char *base) {
 }
 
 /*
- * Threads of libgomp's pools end so when the thread that has used a pool ends. The main thread is in no other thread's
- * pool. LLVM's library has a function that calls it, and calls that function nowhere.
+ * pthread_exit: threads of libgomp's pools end so when the thread that has used a pool ends. The main thread is in no
+ * other thread's pool. LLVM's library has a function that calls it, and calls that function nowhere.
+ *
+ * sigprocmask: Intel's build of LLVM's library has code of a Fortran compiler in it that calls it for files, and calls
+ * that code nowhere. A mask that is changed all the same is seen then (sbt_switch_handles_signals).
  */
 static bool is_never_called_by_main(const char *file, const char *symbol) {
-    return strcmp(symbol, "pthread_exit") == 0 && (sbt_eligibility_is_gomp(file) || is_llvms_openmp(base_of(file)));
+    const char *base = base_of(file);
+    return (strcmp(symbol, "pthread_exit") == 0 && (sbt_eligibility_is_gomp(file) || is_llvms_openmp(base))) ||
+           (strcmp(symbol, "sigprocmask") == 0 && begins(base, "libiomp5") && is_llvms_openmp(base));
 }
 
 bool sbt_eligibility_pins_main(const char *file, const char *symbol) {
