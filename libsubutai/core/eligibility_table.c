@@ -52,11 +52,21 @@ bool sbt_eligibility_is_gomp(const char *file) {
     return begins(base, "libgomp.so") || (begins(base, "libgomp-") && strstr(base, ".so") != NULL);
 }
 
+/* The caches of gperftools' tcmalloc are its threads', in thread-local memory. Those of Google's other one are CPUs'.
+ */
+static bool keeps_by_cpu(const char *base) {
+    static const char version[] = ".so.4";
+    size_t length = strlen(base);
+    bool of_gperftools = begins(base, "libtcmalloc") && length >= sizeof version &&
+                         strcmp(base + length - (sizeof version - 1), version) == 0;
+    return strstr(base, "tcmalloc") != NULL && !of_gperftools;
+}
+
 const char *sbt_eligibility_refused_library(const char *file) {
     const char *base = base_of(file);
     if (sbt_eligibility_is_gomp(base))
         return OWN_CALLS;
-    if (strstr(base, "tcmalloc") != NULL)
+    if (keeps_by_cpu(base))
         return CPU;
     if (begins(base, "libpsx.so"))
         return ALL;
