@@ -52,11 +52,21 @@ bool sbt_eligibility_is_gomp(const char *file) {
     return begins(base, "libgomp.so") || (begins(base, "libgomp-") && strstr(base, ".so") != NULL);
 }
 
+/* The caches of gperftools' tcmalloc are its threads', in thread-local memory. Those of Google's other one are CPUs'.
+ */
+static bool keeps_by_cpu(const char *base) {
+    static const char version[] = ".so.4";
+    size_t length = strlen(base);
+    bool of_gperftools = begins(base, "libtcmalloc") && length >= sizeof version &&
+                         strcmp(base + length - (sizeof version - 1), version) == 0;
+    return strstr(base, "tcmalloc") != NULL && !of_gperftools;
+}
+
 const char *sbt_eligibility_refused_library(const char *file) {
     const char *base = base_of(file);
     if (sbt_eligibility_is_gomp(base))
         return OWN_CALLS;
-    if (strstr(base, "tcmalloc") != NULL)
+    if (keeps_by_cpu(base))
         return CPU;
     if (begins(base, "libpsx.so"))
         return ALL;
@@ -121,11 +131,16 @@ static bool is_llvms_openmp(const char *base) {
 }
 
 /*
- * Threads of libgomp's pools end so when the thread that has used a pool ends. The main thread is in no other thread's
- * pool. LLVM's library has a function that calls it, and calls that function nowhere.
+ * pthread_exit: threads of libgomp's pools end so when the thread that has used a pool ends. The main thread is in no
+ * other thread's pool. LLVM's library has a function that calls it, and calls that function nowhere.
+ *
+ * sigprocmask: Intel's build of LLVM's library has code of a Fortran compiler in it that calls it for files, and calls
+ * that code nowhere. A mask that is changed all the same is seen then (sbt_switch_handles_signals).
  */
 static bool is_never_called_by_main(const char *file, const char *symbol) {
-    return strcmp(symbol, "pthread_exit") == 0 && (sbt_eligibility_is_gomp(file) || is_llvms_openmp(base_of(file)));
+    const char *base = base_of(file);
+    return (strcmp(symbol, "pthread_exit") == 0 && (sbt_eligibility_is_gomp(file) || is_llvms_openmp(base))) ||
+           (strcmp(symbol, "sigprocmask") == 0 && begins(base, "libiomp5") && is_llvms_openmp(base));
 }
 
 bool sbt_eligibility_pins_main(const char *file, const char *symbol) {

@@ -150,14 +150,31 @@ static bool may_be_unbound(void) {
     return sbt_switch_wanted && __atomic_load_n(&SBT_SWITCH->decided, __ATOMIC_RELAXED) == 0;
 }
 
+/*
+ * Beside other threads: a thread that has the CPUs of the beginning, as the carriers have, is pinned until it has them
+ * again. One that has others, as what it has inherited, is pinned for good: its carriers may have other ones.
+ */
 void sbt_pin_before_affinity(void) {
-    if (!may_be_unbound())
+    if (may_be_unbound())
+        return;
+    bool is_bound = (sbt_self.pin & SBT_PIN_WHILE_BOUND) != 0;
+    if (sbt_switch_wanted)
+        pin_self(SBT_PIN_WHILE_BOUND);
+    if (!sbt_switch_wanted || sbt_switch_is_fixed() || (!is_bound && !sbt_cpus_are_as_at_start()))
         sbt_pin_self(true);
 }
 
 void sbt_pin_after_affinity(void) {
+    struct sbt_fiber *f = sbt_self.fiber;
+    if (!sbt_switch_wanted || sbt_switch_is_fixed())
+        return;
+    bool as_at_start = sbt_cpus_are_as_at_start();
+    if (as_at_start)
+        sbt_self.pin &= (uint8_t)~SBT_PIN_WHILE_BOUND;
+    if (as_at_start && f != NULL)
+        __atomic_fetch_and(&f->pinned, (uint8_t)~SBT_PIN_WHILE_BOUND, __ATOMIC_RELAXED);
     if (may_be_unbound())
-        sbt_self.pin = (uint8_t)((sbt_self.pin & ~SBT_PIN_BOUND) | (sbt_cpus_are_as_at_start() ? 0 : SBT_PIN_BOUND));
+        sbt_self.pin = (uint8_t)((sbt_self.pin & ~SBT_PIN_BOUND) | (as_at_start ? 0 : SBT_PIN_BOUND));
 }
 
 static bool is_of_process(uint32_t tid) {
@@ -223,7 +240,8 @@ uint32_t sbt_switch_home_tid(void) {
 enum sbt_pin sbt_pin_inherited(void) {
     struct sbt_fiber *f = sbt_self.fiber;
     uint8_t pin = sbt_self.pin | (f != NULL ? __atomic_load_n(&f->pinned, __ATOMIC_RELAXED) : 0);
-    return (pin & SBT_PIN_HERITABLY) == SBT_PIN_HERITABLY ? SBT_PIN_HERITABLY : SBT_PIN_NOT;
+    return (pin & SBT_PIN_HERITABLY) == SBT_PIN_HERITABLY || (pin & SBT_PIN_WHILE_BOUND) != 0 ? SBT_PIN_HERITABLY
+                                                                                              : SBT_PIN_NOT;
 }
 
 static void give_back(struct sbt_fiber *f) {

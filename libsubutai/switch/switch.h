@@ -161,9 +161,10 @@ void sbt_switch_before_filter(void);
 /* Why a thread is to have no fiber, or why its fiber may not leave the home thread any more. Bits. */
 enum sbt_pin {
     SBT_PIN_NOT = 0,
-    SBT_PIN_ITSELF = 1,    /* the program knows its kernel thread, or something that belongs to that */
-    SBT_PIN_HERITABLY = 3, /* it has changed what the threads that it creates inherit */
-    SBT_PIN_BOUND = 4      /* it was alone, and was bound to other CPUs than the process began with */
+    SBT_PIN_ITSELF = 1,     /* the program knows its kernel thread, or something that belongs to that */
+    SBT_PIN_HERITABLY = 3,  /* it has changed what the threads that it creates inherit */
+    SBT_PIN_BOUND = 4,      /* it was alone, and was bound to other CPUs than the process began with */
+    SBT_PIN_WHILE_BOUND = 8 /* it is beside others, and heritably; until it has those CPUs again */
 };
 
 /*
@@ -174,8 +175,9 @@ enum sbt_pin {
 void sbt_pin_self(bool heritably);
 
 /*
- * The caller is about to choose its CPUs, and has. It is pinned, heritably; but while the process has had one thread
- * only if the CPUs are others than it began with. LLVM's OpenMP library looks at each CPU in turn.
+ * The caller is about to choose its CPUs, and has. It is pinned, heritably, while they are others than the process
+ * began with: LLVM's OpenMP library looks at each CPU in turn, and Intel's build of it binds the main thread for a
+ * moment for each thread that it creates. For good if it has created its first thread meanwhile, or been created.
  */
 void sbt_pin_before_affinity(void);
 void sbt_pin_after_affinity(void);

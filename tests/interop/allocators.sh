@@ -37,6 +37,10 @@ allocators() {
             env "${variables[@]}" LD_PRELOAD="$file" "$launcher" run -- "$bin/churn" "$rounds"
         check_bounded "Python's threads with $name" python \
             env "${variables[@]}" LD_PRELOAD="$library:$file" /usr/bin/python3 -B "$here/subjects/threads.py"
+        if [ "$variant" = switched ]; then
+            bounded 60 env LD_PRELOAD="$file" "$launcher" run --verbose 2 --wait switch -- "$bin/churn" 100 >said 2>&1
+            check "with $name threads are switched" grep -q 'waiting by switching' said
+        fi
         # Both must be there, or this tests nothing.
         check "both are in the program" sh -c "${variables[*]} LD_PRELOAD=$library:$file cat /proc/self/maps |
             awk '/libsubutai/ { a = 1 } /${name%%.*}/ { b = 1 } END { exit !(a && b) }'"

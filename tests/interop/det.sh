@@ -21,10 +21,15 @@ fi
 case $program in
 pbzip2) command=(pbzip2 -k -f -b1 -p4 -c input) ;;
 pigz) command=(pigz -n -b 128 -p 4 -c input) ;;
-xz) command=(xz -1 -T4 --block-size=256KiB -c input) ;;
+xz) command=(xz -1 -T4 --block-size=256KiB -k -f input) ;; # with -c it may write no file from 5.6 on, and so no log
 zstd) command=(zstd -q -c -3 -B512K -T4 input) ;;
 x264) command=(x264 --quiet --no-progress --preset fast --threads 4 -o /dev/stdout --muxer raw clip.y4m) ;;
 esac
+
+# written FILE: what the last run has written, to its standard output or to a file of its own.
+written() {
+    [ "$program" != xz ] || mv -f input.xz "$1"
+}
 
 # series TEXT WRAPPER... : the runs; they have one schedule, and the plain output.
 series() {
@@ -34,7 +39,7 @@ series() {
     for ((n = 0; n < runs; n++)); do
         rm -f log
         bounded 60 "$@" "$launcher" run --engine det --verbose 2 --log log -- "${command[@]}" >output 2>errors || wrong=1
-        cmp -s plain output || wrong=1
+        written output && cmp -s plain output || wrong=1
         sed -n 's/.*[^-]schedule \([0-9a-f]\{16\}\)/\1/p' log >>schedules
     done
     point "$wrong" "$text: the plain output in $runs runs"
@@ -43,7 +48,8 @@ series() {
     cat schedules >>all-schedules
 }
 
-check "runs plainly" sh -c '"$@" >plain && test -s plain' - "${command[@]}"
+"${command[@]}" >plain && written plain
+check "runs plainly" test $? = 0 -a -s plain
 series "alone"
 begin_load 2
 series "beside two computing processes"

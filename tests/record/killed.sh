@@ -11,10 +11,10 @@ possible() {
 nothing_left() {
     ! compgen -G '*.live' >.left && ! compgen -G '*/*.live' >>.left
 }
-# Waits that had not ended: thread, kind, object; and in which function of the program.
+# Waits that had not ended: thread, kind, object; and in which function of the program, perhaps a form of it that gcc made.
 unended='.[0] as $r | [$r.unended[] | . as $u | [(($r.threads | map(select(.id == $u.thread)))[0].routine // "main"), .kind,
-    (($r.objects | map(select(.id == $u.object)))[0].symbol // "-"), ($r.sites | map(select(.id == $u.site)))[0].function] |
-    join(" ")] | sort'
+    (($r.objects | map(select(.id == $u.object)))[0].symbol // "-"), ($r.sites | map(select(.id == $u.site)))[0].function |
+    sub("[.](isra|constprop|part)[.].*"; "")?] | join(" ")] | sort'
 all_stuck='["asks sem never_posted asks", "backwards mutex first backwards", "forwards mutex second forwards",
     "main join - stuck", "waits cond never waits"]'
 stuck() { # FILE

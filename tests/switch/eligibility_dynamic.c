@@ -6,6 +6,7 @@
 #include "eligibility_dynamic.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -218,6 +219,13 @@ static void names(void) {
 }
 
 /* ---- system calls by number: some are any thread's, others belong to one kernel thread ---- */
+static void read_by_number(char *byte) {
+    int file = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    SYS(file);
+    CHECK(syscall(SYS_read, file, byte, (size_t)1) == 1 && syscall(SYS_lseek, file, 0L, SEEK_CUR) == 1);
+    CHECK(syscall(SYS_close, file) == 0);
+}
+
 static void *ask(void *number) {
     static int unused;
     long first = proc_kernel_thread();
@@ -225,9 +233,10 @@ static void *ask(void *number) {
     char byte;
     for (int i = 0; i < ROUNDS; i++) {
         CHECK(syscall(SYS_getrandom, &byte, (size_t)1, 0u) == 1);
+        read_by_number(&byte);
         CHECK(syscall(SYS_futex, &unused, 1 /* wake */, 1, NULL, NULL, 0) == 0);
         if ((long)number == 1)
-            CHECK(syscall(SYS_close, -1) == -1 && errno == EBADF);
+            CHECK(syscall(SYS_fsync, -1) == -1 && errno == EBADF);
         meet();
         moved = moved || proc_kernel_thread() != first;
     }
@@ -235,7 +244,7 @@ static void *ask(void *number) {
     CHECK((long)number != 1 || getenv("SWITCHED") == NULL || proc_kernel_thread() == first);
     for (int i = 0; i < ROUNDS; i++) {
         CHECK(syscall(SYS_gettid) == first);
-        CHECK(syscall(SYS_close, -1) == -1 && errno == EBADF);
+        CHECK(syscall(SYS_fsync, -1) == -1 && errno == EBADF);
         meet();
         CHECK(proc_kernel_thread() == first);
     }

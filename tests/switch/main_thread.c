@@ -258,6 +258,22 @@ static void others_mask(void) {
     all_end();
 }
 
+/* ---- what Intel's OpenMP library has, and never calls; any other library is taken at its word ---- */
+static int main_meets_beside(const char *plugin) {
+    CHECK(dlopen(getenv(plugin), RTLD_NOW) != NULL);
+    int n_away = main_meets(meet_others);
+    all_end();
+    return n_away;
+}
+
+static void intels(void) {
+    check_switched(main_meets_beside("PLUGIN_INTEL"));
+}
+
+static void may_mask(void) {
+    CHECK_INT(main_meets_beside("PLUGIN_MAY_MASK"), 0);
+}
+
 /* ---- before there are other threads; and in a process that is forked from such a one ---- */
 static void before(void) {
     handle();
@@ -364,6 +380,80 @@ static void back_by_syscall(void) {
     bound_and_back_by(bind_by_syscall);
 }
 
+/*
+ * ---- bound, and back, beside other threads, as Intel's build does for each thread that it creates. Bound, main has
+ * that CPU wherever it waits, and so has a thread that it creates then, also after main has the others again.
+ */
+static void *meet_thrice_as_often(void *number) {
+    for (int i = 0; i < 3 * ROUNDS; i++)
+        meet();
+    return number;
+}
+
+static bool is_bound_to(const cpu_set_t *cpus) {
+    cpu_set_t now;
+    SYS(sched_getaffinity(0, sizeof now, &now));
+    return CPU_EQUAL(&now, cpus);
+}
+
+static void *stay_bound(void *one) {
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK(is_bound_to(one));
+        meet();
+    }
+    CHECK(proc_kernel_thread() == gettid());
+    return NULL;
+}
+
+static int meet_rounds(const cpu_set_t *cpus) {
+    int n_away = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        meet();
+        n_away += proc_kernel_thread() != getpid();
+        CHECK(is_bound_to(cpus));
+    }
+    return n_away;
+}
+
+static void back_beside_by(int (*bind)(const cpu_set_t *)) {
+    cpu_set_t one;
+    SYS(sched_getaffinity(0, sizeof all_cpus, &all_cpus));
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all_cpus))
+            CPU_SET(i, &one);
+    OK(pthread_barrier_init(&barrier, NULL, N + 1));
+    for (long i = 0; i < N; i++)
+        threads[i] = thread_start(meet_thrice_as_often, (void *)i);
+    check_switched(meet_rounds(&all_cpus));
+    SYS(bind(&one));
+    CHECK_ERRNO(bind(&(cpu_set_t){{0}}), EINVAL);
+    CHECK(meet_rounds(&one) == 0 || CPU_EQUAL(&one, &all_cpus));
+    SYS(bind(&all_cpus));
+    check_switched(meet_rounds(&all_cpus));
+    all_end();
+
+    OK(pthread_barrier_init(&barrier, NULL, 2));
+    SYS(bind(&one));
+    pthread_t bound = thread_start(stay_bound, &one);
+    SYS(bind(&all_cpus));
+    check_switched(meet_rounds(&all_cpus));
+    thread_join(bound);
+    OK(pthread_barrier_destroy(&barrier));
+}
+
+static void back_beside_by_call(void) {
+    back_beside_by(bind_by_call);
+}
+
+static void back_beside_by_thread(void) {
+    back_beside_by(bind_by_thread);
+}
+
+static void back_beside_by_syscall(void) {
+    back_beside_by(bind_by_syscall);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"handler-while-main-waits", waits},
@@ -379,6 +469,8 @@ int main(int argc, char **argv) {
         {"handler-while-main-computes", computes},
         {"handler-of-main-itself", itself},
         {"mask-of-plugin", others_mask},
+        {"intels-library", intels},
+        {"other-library-with-masks", may_mask},
         {"handler-before-threads", before},
         {"handler-none", none},
         {"bound-by-call", bound_by_call},
@@ -387,6 +479,9 @@ int main(int argc, char **argv) {
         {"bound-and-back-by-call", back_by_call},
         {"bound-and-back-by-thread", back_by_thread},
         {"bound-and-back-by-syscall", back_by_syscall},
+        {"bound-and-back-beside-by-call", back_beside_by_call},
+        {"bound-and-back-beside-by-thread", back_beside_by_thread},
+        {"bound-and-back-beside-by-syscall", back_beside_by_syscall},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);

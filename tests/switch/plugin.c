@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Loaded by eligibility_dynamic.c and main_thread.c. Built five times: harmless; with REFUSED, importing what switching
- * does not bear; with INNER as a library that only the run path of the first one leads to; with HANDLES, installing
- * a signal handler; and with MASKS, changing the mask of the thread that loads it.
+ * Loaded by eligibility_dynamic.c and main_thread.c. Built seven times: harmless; with REFUSED, importing what
+ * switching does not bear; with INNER as a library that only the run path of the first one leads to; with HANDLES,
+ * installing a signal handler; with MASKS, changing the mask of the thread that loads it; and with MAY_MASK, under the
+ * name of Intel's OpenMP library and under another, as that library: it imports what changes a mask, never calls it,
+ * and reads its environment by number.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #ifdef REFUSED
 int plugin_answer(int never);
@@ -27,6 +32,19 @@ __attribute__((constructor)) static void mask(void) {
     sigemptyset(&set);
     sigaddset(&set, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+#elif defined MAY_MASK
+void plugin_mask(const sigset_t *set);
+
+void plugin_mask(const sigset_t *set) {
+    sigprocmask(SIG_SETMASK, set, NULL);
+}
+
+__attribute__((constructor)) static void read_environment(void) {
+    char byte;
+    long file = syscall(SYS_openat, AT_FDCWD, "/proc/self/environ", O_RDONLY);
+    syscall(SYS_read, file, &byte, sizeof byte);
+    syscall(SYS_close, file);
 }
 #elif defined INNER
 int plugin_inner(void);

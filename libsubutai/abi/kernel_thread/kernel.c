@@ -78,7 +78,7 @@ static bool is_futex_without_owner(long operation) {
 
 /*
  * What a thread reads of its own scheduling is what its carrier has too: a thread that has changed it is pinned, and so
- * are the threads that it creates.
+ * are the threads that it creates. Files are the process's: Intel's OpenMP library reads one by number when it starts.
  */
 static enum scope scope_of_call(long number, long first) {
     switch (number) {
@@ -92,6 +92,16 @@ static enum scope scope_of_call(long number, long first) {
     case SYS_sched_getattr:
     case SYS_sched_get_priority_max:
     case SYS_sched_get_priority_min:
+#ifdef SYS_open
+    case SYS_open:
+#endif
+    case SYS_openat:
+    case SYS_close:
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_lseek:
     case SYS_getrandom:
     case SYS_getpid:
     case SYS_memfd_create:
