@@ -79,12 +79,10 @@ above() {
     same "an interposer above the library prints the same" above
 }
 
-# Two fewer than the C library fit, at most: the library itself is mapped too, and under ni the tiles' memory, as much as
-# two stacks. Switched, there are threads of its own: one for each CPU and the monitor, with stacks of the usual size,
-# because the program's handlers may run on them.
+# Two fewer than the C library fit, at most: the library itself is mapped too. Switched, there are threads of its own: one
+# for each CPU and the monitor, with stacks of the usual size, because the program's handlers may run on them.
 thread_room() {
     local fewer=2
-    [[ $variant != ni-* ]] || fewer=3
     [ "$variant" != switched ] || fewer=$((fewer + $(nproc) + 1))
     subject thread-room growth
     check_run "threads under a limit of address space" 12 "$edges/thread-room" limit || return
