@@ -113,6 +113,25 @@ static inline bool sim_host_is_deep(const struct sim *sim, const struct sim_host
     return sim_now(sim) - core->idle_from >= sim->host->model.deep_after_ns;
 }
 
+/*
+ * When the core without a thread is idle. Until then a wake-up finds it on its way there, if it has had a thread. A
+ * carrier searches first; 0: how long the way is, is not known.
+ */
+static inline uint64_t sim_host_idle_at(const struct sim *sim, const struct sim_host_core *core, bool carrier) {
+    const struct sim_host_model *model = &sim->host->model;
+    if (model->idle_entry_ns == 0 || core->last == 0)
+        return 0;
+    return (carrier ? core->search_from + model->search_ns : core->idle_from) + model->idle_entry_ns;
+}
+
+/* What it costs a waker that a thread, or else a carrier, sleeps there. */
+static inline uint64_t sim_host_wake_ns(const struct sim *sim, const struct sim_host_core *core, bool carrier) {
+    const struct sim_host_model *model = &sim->host->model;
+    if (sim_now(sim) < sim_host_idle_at(sim, core, carrier))
+        return model->wake_soon_ns;
+    return sim_host_is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
+}
+
 /* ---- the run queue ---- */
 
 /* Threads of the core, ready and running. */

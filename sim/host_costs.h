@@ -49,6 +49,9 @@ struct sim_host_costs {
         double
             wake_remote_ns;  /* FUTEX_WAKE, the waker's time: the sleeper's CPU, another one, computes on; 0: unknown */
         double interrupt_ns; /* what an interrupt from another CPU takes from a thread that computes; 0: unknown */
+        double idle_entry_ns;   /* a CPU that has no thread any more is idle after that; 0: unknown, as the next two */
+        double wake_soon_ns;    /* FUTEX_WAKE, the waker's time: the sleeper's CPU is on its way there */
+        double latency_soon_ns; /* from the end of that way to the sleeper's return; the same */
         double wake_idle_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
         double wake_deep_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
         double

@@ -39,8 +39,11 @@ struct sim_host_model {
     uint32_t futex_wake_ns;              /* a wake-up call, without the sleepers that it wakes */
     uint32_t wake_busy_ns;               /* the waker, for each sleeper with a busy core, */
     uint32_t queue_lines_ns;             /* more where the lines of that core's run queue are not the waker's core's, */
+    uint32_t wake_soon_ns;               /* on its way to being idle, */
     uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
-    uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there; */
+    uint32_t idle_entry_ns;              /* how long that way is (0: none), from the end of which on */
+    uint32_t late_soon_ns;               /* such a core needs until the sleeper runs there, */
+    uint32_t late_idle_ns, late_deep_ns; /* and one that is idle, from the wake-up on; */
     uint32_t late_busy_ns;               /* a core with another thread, interrupted at the cost of wake_idle_ns */
     uint32_t interrupt_ns;               /* which takes so much from the thread that runs there */
     uint32_t switch_ns;                  /* a core changes to another thread */

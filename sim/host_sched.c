@@ -115,7 +115,7 @@ static void enqueue_woken(struct sim *sim, struct sim_host_core *core, struct si
     t->host.woken = true;
     t->host.interrupts = interrupts(sim, waker, core);
     /* A wait for the outside was recorded until the thread had its core again. */
-    enqueue(sim, core, t, sim->host->model.slice_ns, t->shown == SIM_OUTSIDE ? 0 : sim_host_late(sim, core));
+    enqueue(sim, core, t, sim->host->model.slice_ns, t->shown == SIM_OUTSIDE ? 0 : sim_host_late(sim, core, false));
     t->host.woken = false;
 }
 
@@ -136,7 +136,7 @@ uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, con
         return model->wake_idle_ns;
     if (core->on != NULL)
         return model->wake_busy_ns + (has_queue_lines(sim, waker, core) ? 0 : model->queue_lines_ns);
-    return sim_host_is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
+    return sim_host_wake_ns(sim, core, false);
 }
 
 static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thread *t, uint64_t ns) {

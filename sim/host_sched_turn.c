@@ -97,10 +97,15 @@ void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thr
     sim_host_arm(sim, core);
 }
 
-uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core) {
+uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core, bool carrier) {
+    const struct sim_host_model *model = &sim->host->model;
     if (!sim_host_has(sim, SIM_HOST_LATENCY) || sim_host_is_server(sim, core->number)) /* a server does not sleep */
         return 0;
-    return sim_host_is_deep(sim, core) ? sim->host->model.late_deep_ns : sim->host->model.late_idle_ns;
+    /* It is on its way to being idle, or was so when the waker's part began. */
+    uint64_t now = sim_now(sim), idle_at = sim_host_idle_at(sim, core, carrier);
+    if (idle_at != 0 && now < idle_at + model->wake_soon_ns)
+        return (now < idle_at ? idle_at - now : 0) + model->late_soon_ns;
+    return sim_host_is_deep(sim, core) ? model->late_deep_ns : model->late_idle_ns;
 }
 
 void sim_host_next_thread(struct sim *sim, struct sim_host_core *core) {
@@ -154,7 +159,7 @@ static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core
     if (regular && !sim->host->fibers) {
         struct sim_host_core *other = sim_host_help_idle(sim, core);
         if (other != NULL)
-            sim_host_run_on(sim, other, sim_host_take_at(sim, other, 0), sim_host_late(sim, other));
+            sim_host_run_on(sim, other, sim_host_take_at(sim, other, 0), sim_host_late(sim, other, false));
         if ((other = sim_host_balance(sim, core)) != NULL)
             sim_host_queue_changed(sim, other);
     }
@@ -171,10 +176,10 @@ static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core
 }
 
 uint64_t sim_host_wake_to_search(struct sim *sim, struct sim_host_core *idle) {
-    const struct sim_host_model *model = &sim->host->model;
+    uint64_t ns = sim_host_wake_ns(sim, idle, true);
     idle->woken = true;
-    sim_host_search_at(sim, idle, sim_now(sim) + sim_host_late(sim, idle) + 1);
-    return sim_host_is_deep(sim, idle) ? model->wake_deep_ns : model->wake_idle_ns;
+    sim_host_search_at(sim, idle, sim_now(sim) + sim_host_late(sim, idle, true) + 1);
+    return ns;
 }
 
 /* The carrier has taken several fibers: there is enough for another one, which it wakes if none searches. */

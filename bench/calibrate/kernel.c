@@ -19,6 +19,12 @@
  * does not count. After the others (5) that thread yields, so that rounds follow each other as threads do in a program;
  * after such a one it sleeps for a moment, and begins with a new slice.
  *
+ * "Soon": a CPU that its last thread has left is idle only after a while, in which the kernel stops the tick and looks
+ * for other work. A wake-up that comes before that sends no interrupt; the CPU goes all the way, sees the woken thread,
+ * and turns back. So rounds with pauses of each length up to LADDER_NS are of two kinds, which the waker's time tells
+ * apart. The share of the first kind, times LADDER_NS, is how long that way is. Where the two kinds cost much the same
+ * (a processor that waits for an interrupt in a way that a store ends) there are no samples.
+ *
  * What sleeping and waking cost on a busy CPU is not measured here, because the waker's CPU sends the other one an
  * interrupt, which on a virtual machine is most of the time: turns.c.
  */
@@ -33,6 +39,7 @@
 #include <unistd.h>
 
 #define IDLE_PAUSE_NS 20000   /* the CPU has just become idle */
+#define LADDER_NS 20000       /* longer than the way to being idle */
 #define DEEP_PAUSE_NS 2000000 /* it has had time for what the kernel and the hypervisor do with idle CPUs */
 #define BUSY_PAUSE_NS 500000  /* the sleeper has not had its share of the CPU for a while */
 #define INTERRUPT_NS 100000   /* a sleeper that an interrupt lets in has returned by then */
@@ -170,6 +177,71 @@ static void rounds_in_turn(const struct rounds *kinds, size_t n_kinds, double se
     }
 }
 
+enum { N_STEPS = 100, N_LADDERS_MAX = 50 };
+
+/* One round for each step of the ladder: a pause from 0 to LADDER_NS. */
+struct ladder {
+    double wake_ns[N_STEPS], latency_ns[N_STEPS];
+    bool slept[N_STEPS];
+};
+
+static uint64_t pause_of(size_t step) {
+    return step * LADDER_NS / N_STEPS;
+}
+
+static void climb(struct ladder *ladder, double clock_ns) {
+    for (size_t step = 0; step < N_STEPS; step++) {
+        size_t i = step * 37 % N_STEPS; /* no pause follows one of nearly its own length */
+        struct round round = wake_after(pause_of(i));
+        await(&shared.woken, round.number);
+        ladder->slept[i] = round.slept;
+        ladder->wake_ns[i] = (double)(round.done_ns - round.begin_ns) - clock_ns;
+        ladder->latency_ns[i] = (double)(shared.woken_ns - round.begin_ns) - clock_ns;
+    }
+}
+
+/*
+ * A sleeper that did not sleep yet was woken soon, too. Between the two kinds of wake-ups lies most that costs between
+ * the cheapest and those of idle CPUs: where that is not much, there is one kind.
+ */
+static void soon_of(const struct ladder *ladders, size_t n, double idle_ns) {
+    struct samples *entry = samples_new("idle_entry_ns"), *wake = samples_new("wake_soon_ns"),
+                   *latency = samples_new("latency_soon_ns");
+    double least_ns = idle_ns;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < N_STEPS; i++)
+            least_ns = ladders[k].slept[i] && ladders[k].wake_ns[i] < least_ns ? ladders[k].wake_ns[i] : least_ns;
+    double limit_ns = (least_ns + idle_ns) / 2;
+    size_t n_soon = 0;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < N_STEPS; i++)
+            n_soon += !ladders[k].slept[i] || ladders[k].wake_ns[i] < limit_ns;
+    if (idle_ns < 3 * least_ns || n_soon < n * N_STEPS / 20 || n_soon > n * N_STEPS * 19 / 20)
+        return;
+    double entry_ns = (double)n_soon / (double)(n * N_STEPS) * LADDER_NS;
+    for (size_t k = 0; k < n; k++) {
+        size_t n_here = 0;
+        for (size_t i = 0; i < N_STEPS; i++) {
+            bool soon = !ladders[k].slept[i] || ladders[k].wake_ns[i] < limit_ns;
+            n_here += soon;
+            if (!soon || !ladders[k].slept[i] || (double)pause_of(i) > entry_ns)
+                continue;
+            samples_add(wake, ladders[k].wake_ns[i]);
+            samples_add(latency, ladders[k].latency_ns[i] + (double)pause_of(i) - entry_ns);
+        }
+        samples_add(entry, (double)n_here / N_STEPS * LADDER_NS);
+    }
+}
+
+static void soon_rounds(double seconds, double idle_ns) {
+    static struct ladder ladders[N_LADDERS_MAX];
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    size_t n = 0;
+    while (n < N_LADDERS_MAX && (n < N_SAMPLES_MIN || now_ns() < end_ns))
+        climb(&ladders[n++], clock_cost_ns());
+    soon_of(ladders, n, idle_ns);
+}
+
 /* Where an interrupt comes in each round, samples with it are better than none. */
 static void remote_rounds(struct samples *wake, double seconds) {
     double clock_ns = clock_cost_ns();
@@ -196,9 +268,10 @@ static void sleep_and_wake(double seconds) {
     pthread_t thread, computing;
     must(pthread_create(&thread, NULL, sleeper, NULL), "pthread_create");
     rounds_in_turn(idle, 2, seconds / 2);
+    soon_rounds(seconds / 8, samples_median(idle[0].wake));
     atomic_store(&shared.busy, true);
     must(pthread_create(&computing, NULL, hog, NULL), "pthread_create");
-    rounds_in_turn(&busy, 1, seconds / 4);
+    rounds_in_turn(&busy, 1, seconds / 8);
     must(pthread_setschedparam(thread, SCHED_BATCH, &(struct sched_param){0}), "pthread_setschedparam");
     remote_rounds(wake_remote, seconds / 4);
     atomic_store(&shared.busy, false);
