@@ -30,7 +30,6 @@ struct sim_host_core {
     uint32_t ticket;     /* of its event, while it is armed; SIM_NO_EVENT: it cannot be cancelled */
     uint64_t armed_at;   /* when that event comes */
     uint16_t number;
-    uint16_t queue_lines; /* the core that has the lines of this one's run queue */
     bool armed;
     bool resched;   /* its thread's slice is over, and another thread has come; */
     bool preempts;  /* or a woken thread takes its place, from preempt_at on */

@@ -70,8 +70,8 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .awake_ns = ns(half),
         .futex_wake_ns = ns(empty_wake),
         .wake_busy_ns = ns(c->kernel.wake_busy_ns - empty_wake),
-        .queue_lines_ns = ns(c->kernel.wake_remote_ns - c->kernel.wake_busy_ns), /* none if it is not known */
-        .idle_entry_ns = ns(c->kernel.idle_entry_ns), /* none if it is not known */
+        .remote_lines_ns = ns(c->kernel.wake_remote_ns - c->kernel.wake_busy_ns), /* none if it is not known */
+        .idle_entry_ns = ns(c->kernel.idle_entry_ns),                             /* none if it is not known */
         .wake_soon_ns = ns(c->kernel.wake_soon_ns - empty_wake),
         .late_soon_ns = ns(c->kernel.latency_soon_ns - half),
         .wake_idle_ns = ns(c->kernel.wake_idle_ns - empty_wake),

@@ -38,7 +38,7 @@ struct sim_host_model {
     uint32_t awake_ns;                   /* a woken thread's way out of the kernel */
     uint32_t futex_wake_ns;              /* a wake-up call, without the sleepers that it wakes */
     uint32_t wake_busy_ns;               /* the waker, for each sleeper with a busy core, */
-    uint32_t queue_lines_ns;             /* more where the lines of that core's run queue are not the waker's core's, */
+    uint32_t remote_lines_ns;            /* more where that core is not the waker's, */
     uint32_t wake_soon_ns;               /* on its way to being idle, */
     uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
     uint32_t idle_entry_ns;              /* how long that way is (0: none), from the end of which on */

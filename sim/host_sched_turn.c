@@ -80,7 +80,6 @@ void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thr
         sim_host_search_stop(sim, core);
     core->on = t;
     core->resched = core->preempts = core->woken = false;
-    core->queue_lines = core->number;
     core->from = sim_now(sim) + late;
     if (core->last != t->host.serial) {
         sim->summary.n_switches++;
@@ -101,9 +100,9 @@ uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core, 
     const struct sim_host_model *model = &sim->host->model;
     if (!sim_host_has(sim, SIM_HOST_LATENCY) || sim_host_is_server(sim, core->number)) /* a server does not sleep */
         return 0;
-    /* It is on its way to being idle, or was so when the waker's part began. */
+    /* It is on its way to being idle, or was so when the waker's part began, which is over where a thread is woken. */
     uint64_t now = sim_now(sim), idle_at = sim_host_idle_at(sim, core, carrier);
-    if (idle_at != 0 && now < idle_at + model->wake_soon_ns)
+    if (idle_at != 0 && now < idle_at + (carrier ? 0 : model->wake_soon_ns))
         return (now < idle_at ? idle_at - now : 0) + model->late_soon_ns;
     return sim_host_is_deep(sim, core) ? model->late_deep_ns : model->late_idle_ns;
 }

@@ -224,12 +224,14 @@ static void soon_of(const struct ladder *ladders, size_t n, double idle_ns) {
         for (size_t i = 0; i < N_STEPS; i++) {
             bool soon = !ladders[k].slept[i] || ladders[k].wake_ns[i] < limit_ns;
             n_here += soon;
-            if (!soon || !ladders[k].slept[i] || (double)pause_of(i) > entry_ns)
-                continue;
+            double late_ns = ladders[k].latency_ns[i] + (double)pause_of(i) - entry_ns;
+            if (!soon || !ladders[k].slept[i] || (double)pause_of(i) > entry_ns || late_ns <= 0)
+                continue; /* or it was woken before it had left its CPU */
             samples_add(wake, ladders[k].wake_ns[i]);
-            samples_add(latency, ladders[k].latency_ns[i] + (double)pause_of(i) - entry_ns);
+            samples_add(latency, late_ns);
         }
-        samples_add(entry, (double)n_here / N_STEPS * LADDER_NS);
+        if (n_here > 0)
+            samples_add(entry, (double)n_here / N_STEPS * LADDER_NS);
     }
 }
 

@@ -260,10 +260,10 @@ TEST(a_core_that_has_not_begun_is_not_interrupted_again) {
 }
 
 /*
- * Two cores. Threads 1 and 2 wait on core 1, where thread 3 computes. Thread 0 wakes both, for 1 us each, and the first
- * costs 2 us more: core 1 has changed to thread 3 since, and has the lines of its run queue. Then core 0 has them.
+ * Two cores. Threads 1 and 2 wait on core 1, where thread 3 computes. Thread 0 wakes both, for 1 us each, and 2
+ * us more: core 1 had them last.
  */
-TEST(a_run_queue_of_another_core_costs_its_lines_once) {
+TEST(a_sleeper_on_another_core_costs_its_lines) {
     struct build b;
     build_open(&b);
     init(&b, 0, SBT_TRACE_BARRIER, 0, 3);
@@ -278,11 +278,45 @@ TEST(a_run_queue_of_another_core_costs_its_lines_once) {
     const struct sbt_trace *trace = build_close(&b);
     struct sim_config config = host_of(SIM_GLIBC, 2);
     config.host.wake_busy_ns = 1 * US;
-    config.host.queue_lines_ns = 2 * US;
+    config.host.remote_lines_ns = 2 * US;
     config.host.effects &= ~(uint32_t)SIM_HOST_PREEMPT; /* no interrupts */
-    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 4 * US);
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 6 * US);
     config.host.effects &= ~(uint32_t)SIM_HOST_LINES;
     ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 2 * US);
+}
+
+/*
+ * Two cores. Thread 1 sleeps on core 1 from 10 us on; the core is idle from 18 us on. Thread 0 wakes it: at 14 us, or
+ * at 17.5 us, for 1 us, and core 1 goes its way, turns back, and begins 10 us after that; at 30 us for 3 us, and core 1
+ * begins 40 us later.
+ */
+TEST_EACH(a_core_on_its_way_to_being_idle, 3) {
+    static const uint64_t post_ns[] = {14000, 17500, 30000}, costs_ns[] = {1000, 1000, 3000};
+    static const uint64_t begin_ns[] = {28000, 28500, 73000};
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create(&b, 0, 1, 0);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 10 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, post_ns[number]);
+    end(&b, 1, 100 * US);
+    join_all(&b, 2, 1 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.wake_soon_ns = 1 * US;
+    config.host.late_soon_ns = 10 * US;
+    config.host.wake_idle_ns = 3 * US;
+    config.host.late_idle_ns = 40 * US;
+    config.host.idle_entry_ns = 8 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], costs_ns[number]);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, begin_ns[number] + 100 * US);
+    config.host.effects &= ~(uint32_t)SIM_HOST_LATENCY;
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, post_ns[number] + costs_ns[number] + 100 * US);
+    config.host.effects = SIM_HOST_ALL;
+    config.host.idle_entry_ns = 0; /* not known */
+    config.host.wake_soon_ns = config.host.late_soon_ns = 0;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], 3 * US);
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, post_ns[number] + 43 * US + 100 * US);
 }
 
 /*
@@ -352,6 +386,9 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.interrupt_ns = 1700;
     costs.core.line_after_work_ns = 40;
     costs.kernel.wake_idle_ns = 6000;
+    costs.kernel.idle_entry_ns = 8000;
+    costs.kernel.wake_soon_ns = 1000;
+    costs.kernel.latency_soon_ns = 9000;
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
     costs.kernel.switch_ns = 600;
@@ -366,15 +403,18 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.fall_asleep_ns, 100);
     ck_assert_uint_eq(model.awake_ns, 400);
     ck_assert_uint_eq(model.wake_busy_ns, 700);
-    ck_assert_uint_eq(model.queue_lines_ns, 1100);
+    ck_assert_uint_eq(model.remote_lines_ns, 1100);
     ck_assert_uint_eq(model.interrupt_ns, 1700);
     ck_assert_uint_eq(model.line_late_ns, 40);
+    ck_assert_uint_eq(model.idle_entry_ns, 8000);
+    ck_assert_uint_eq(model.wake_soon_ns, 1000 - 200);
+    ck_assert_uint_eq(model.late_soon_ns, 9000 - 400);
     ck_assert_uint_eq(model.late_busy_ns, 12000 - 6000 - 400 - 600);
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);
     ck_assert_uint_eq(model.memory_share, 0);
     costs.kernel.wake_remote_ns = 0; /* not known */
-    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).queue_lines_ns, 0);
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).remote_lines_ns, 0);
     costs.memory.all_bytes_per_ns = 19.5; /* by chance */
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);
 }
