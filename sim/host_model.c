@@ -18,6 +18,7 @@ enum {
     HOT_NS = 500000,
     BALANCE_NS = 16000000,
     MOST_BALANCED = 16,
+    SHORT_NS = 75000,       /* on one machine pauses of 50 us were short, and of 120 us were not */
     DEEP_AFTER_NS = 200000, /* between the 20 us and the 2 ms of the measurement, by ratio */
     SPIN_NS = 2000,
     SPIN_LOOKS_NS = 1500, /* 100 looks */
@@ -74,6 +75,9 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .idle_entry_ns = ns(c->kernel.idle_entry_ns),                             /* none if it is not known */
         .wake_soon_ns = ns(c->kernel.wake_soon_ns - empty_wake),
         .late_soon_ns = ns(c->kernel.latency_soon_ns - half),
+        .short_ns = c->kernel.latency_short_ns > 0 ? SHORT_NS : 0,
+        .wake_short_ns = ns(c->kernel.wake_short_ns - empty_wake),
+        .late_short_ns = ns(c->kernel.latency_short_ns - c->kernel.wake_short_ns - half),
         .wake_idle_ns = ns(c->kernel.wake_idle_ns - empty_wake),
         .wake_deep_ns = ns(c->kernel.wake_deep_ns - empty_wake),
         .late_idle_ns = ns(c->kernel.latency_idle_ns - c->kernel.wake_idle_ns - half),

@@ -304,8 +304,10 @@ bool sim_host_init(struct sim *sim) {
     host->model = sim->config.host;
     host->fibers = sim->config.sync == SIM_SWITCH || sim->config.sync == SIM_DELEGATE;
     host->n_idle = sim->n_cores - host->model.n_servers;
-    for (uint32_t i = 0; i < sim->n_cores; i++)
+    for (uint32_t i = 0; i < sim->n_cores; i++) {
         host->cores[i].number = (uint16_t)i;
+        host->cores[i].pause_ns = host->model.deep_after_ns; /* it was idle */
+    }
     sim->scheduler = &scheduler;
     return true;
 }

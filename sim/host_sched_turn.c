@@ -9,6 +9,7 @@
 #include "host_search.h"
 
 enum {
+    N_PAUSES = 16,    /* of which a core's mean pause is made */
     STEAL_NS = 300,   /* what taking fibers from another carrier costs */
     SPINS_CHECK = 16, /* one in so many events of a thread that spins */
 };
@@ -75,6 +76,8 @@ void sim_host_queue_changed(struct sim *sim, struct sim_host_core *core) {
 
 void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t late) {
     const struct sim_host_model *model = &sim->host->model;
+    if (sim_host_is_idle(sim, core->number))
+        core->pause_ns = (core->pause_ns * (N_PAUSES - 1) + sim_now(sim) - core->idle_from) / N_PAUSES;
     sim_host_set_idle(sim, core->number, false);
     if (core->searches)
         sim_host_search_stop(sim, core);
@@ -104,6 +107,8 @@ uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core, 
     uint64_t now = sim_now(sim), idle_at = sim_host_idle_at(sim, core, carrier);
     if (idle_at != 0 && now < idle_at + (carrier ? 0 : model->wake_soon_ns))
         return (now < idle_at ? idle_at - now : 0) + model->late_soon_ns;
+    if (sim_host_pauses_are_short(sim, core))
+        return model->late_short_ns;
     return sim_host_is_deep(sim, core) ? model->late_deep_ns : model->late_idle_ns;
 }
 

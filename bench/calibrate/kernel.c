@@ -10,8 +10,9 @@
  * "Idle" and "deep": rounds with a short and a long pause, in turn. How soon a thread runs on an idle CPU depends on
  * this pause and on those before it: what puts the CPU to sleep (kernel, hypervisor, processor) guesses from the last
  * pauses how long the next one will be. Where all pauses were short, the latency after 20 us was 26 us in one run and
- * 44 us in another on one machine, and changed within runs. With long pauses among them it stays as it is. Pauses of
- * programs are of many lengths.
+ * 44 us in another on one machine, and changed within runs. With long pauses among them it stays as it is.
+ *
+ * "Short": rounds with the short pause alone, after as many that do not count: a CPU with short pauses alone.
  *
  * "Busy": a third thread computes on the second CPU. "Remote": the same, and the sleeper is of SCHED_BATCH, so that it
  * takes nothing from that thread. Linux interrupts that thread all the same if its slice is over when another thread
@@ -177,6 +178,15 @@ static void rounds_in_turn(const struct rounds *kinds, size_t n_kinds, double se
     }
 }
 
+enum { N_BEFORE_SHORT = 2000 };
+
+static void short_rounds(double seconds) {
+    struct rounds alone = {samples_new("wake_short_ns"), samples_new("latency_short_ns"), IDLE_PAUSE_NS};
+    for (int i = 0; i < N_BEFORE_SHORT; i++)
+        await(&shared.woken, wake_after(IDLE_PAUSE_NS).number);
+    rounds_in_turn(&alone, 1, seconds);
+}
+
 enum { N_STEPS = 100, N_LADDERS_MAX = 50 };
 
 /* One round for each step of the ladder: a pause from 0 to LADDER_NS. */
@@ -269,7 +279,8 @@ static void sleep_and_wake(double seconds) {
                             {samples_new("wake_deep_ns"), samples_new("latency_deep_ns"), DEEP_PAUSE_NS}};
     pthread_t thread, computing;
     must(pthread_create(&thread, NULL, sleeper, NULL), "pthread_create");
-    rounds_in_turn(idle, 2, seconds / 2);
+    rounds_in_turn(idle, 2, seconds * 3 / 8);
+    short_rounds(seconds / 8);
     soon_rounds(seconds / 8, samples_median(idle[0].wake));
     atomic_store(&shared.busy, true);
     must(pthread_create(&computing, NULL, hog, NULL), "pthread_create");

@@ -171,7 +171,7 @@ if [ "$(nproc)" -lt 2 ]; then
 elif really; then
     check "the real program: exit 0" is "$status" 0
     out=$(cat real.costs)
-    optional='.kernel.interrupt_ns, .kernel.idle_entry_ns, .kernel.wake_soon_ns, .kernel.latency_soon_ns, .core.line_after_work_ns'
+    optional='.kernel.interrupt_ns, .kernel.idle_entry_ns, .kernel.wake_soon_ns, .kernel.latency_soon_ns, .kernel.wake_short_ns, .kernel.latency_short_ns, .core.line_after_work_ns'
     check "its file has what the reference machine's has, but for what not each machine has" is \
         "$(jq -c "del(.measured, $optional) | [paths | select(length < 3)]" real.costs)" "$(jq -c "del(.measured, $optional) | [paths | select(length < 3)]" "$reference")"
     check "each cost has five samples or more, in order" json '.[0] | [.. | objects | select(has("median"))] | length > 40 and

@@ -319,6 +319,41 @@ TEST_EACH(a_core_on_its_way_to_being_idle, 3) {
     ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, post_ns[number] + 43 * US + 100 * US);
 }
 
+/* Two cores. Thread 0 wakes thread 1 on core 1 each 50 us, n times, and after a pause as often again. */
+static uint64_t end_of_pauses(const struct sim_config *config, uint32_t n, uint64_t pause_ns, uint32_t n_again) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create(&b, 0, 1, 0);
+    for (uint32_t i = 0; i < n + n_again; i++) {
+        sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, i + 1, 0);
+        sem(&b, 0, SBT_TRACE_SEM_POST, 0, i + 1, i == n ? pause_ns : 50 * US);
+    }
+    end(&b, 1, 0);
+    join_all(&b, 2, 1 * MS);
+    return run_one(config, build_close(&b), 1, NULL).to_ns;
+}
+
+/*
+ * Of pauses of 40 and 46 us the mean is below 75 us after some 26 of them, and above it after a long one; a core that
+ * has been idle for long begins as any such.
+ */
+TEST(a_core_with_short_pauses_begins_sooner) {
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.late_idle_ns = 10 * US;
+    config.host.late_deep_ns = 20 * US;
+    config.host.late_short_ns = 4 * US;
+    ck_assert_uint_eq(end_of_pauses(&config, 40, 0, 0), 2010 * US); /* it is not known */
+    config.host.short_ns = 75 * US;
+    ck_assert_uint_eq(end_of_pauses(&config, 20, 0, 0), 1010 * US);
+    ck_assert_uint_eq(end_of_pauses(&config, 40, 0, 0), 2004 * US);
+    ck_assert_uint_eq(end_of_pauses(&config, 40, 10 * MS, 1), 12020 * US);
+    ck_assert_uint_eq(end_of_pauses(&config, 40, 10 * MS, 2), 12060 * US);
+    ck_assert_uint_eq(end_of_pauses(&config, 40, 10 * MS, 60), 14954 * US);
+    config.host.short_ns = 40 * US;
+    ck_assert_uint_eq(end_of_pauses(&config, 400, 0, 0), 20010 * US);
+}
+
 /*
  * Two cores. On core 1 thread 1 computes until thread 2 has it from 4 ms on, for 1 us: as thread 2 sleeps it has a
  * credit. Thread 0 wakes both there, thread 1 first. The core begins 5 us later, and chooses: thread 2 does not wait
@@ -389,6 +424,8 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.idle_entry_ns = 8000;
     costs.kernel.wake_soon_ns = 1000;
     costs.kernel.latency_soon_ns = 9000;
+    costs.kernel.wake_short_ns = 5000;
+    costs.kernel.latency_short_ns = 15000;
     costs.kernel.latency_busy_ns = 12000;
     costs.kernel.latency_idle_ns = 20000;
     costs.kernel.switch_ns = 600;
@@ -409,11 +446,15 @@ TEST(the_model_of_measured_costs) {
     ck_assert_uint_eq(model.idle_entry_ns, 8000);
     ck_assert_uint_eq(model.wake_soon_ns, 1000 - 200);
     ck_assert_uint_eq(model.late_soon_ns, 9000 - 400);
+    ck_assert_uint_eq(model.wake_short_ns, 5000 - 200);
+    ck_assert_uint_eq(model.late_short_ns, 15000 - 5000 - 400);
+    ck_assert_uint_eq(model.short_ns, 75000);
     ck_assert_uint_eq(model.late_busy_ns, 12000 - 6000 - 400 - 600);
     ck_assert_uint_eq(model.late_idle_ns, 20000 - 6000 - 400);
     ck_assert_uint_eq(model.memory_cores, 1500);
     ck_assert_uint_eq(model.memory_share, 0);
-    costs.kernel.wake_remote_ns = 0; /* not known */
+    costs.kernel.wake_remote_ns = costs.kernel.latency_short_ns = 0; /* not known */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).short_ns, 0);
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).remote_lines_ns, 0);
     costs.memory.all_bytes_per_ns = 19.5; /* by chance */
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);

@@ -115,8 +115,8 @@ TEST(a_later_cost_may_be_missing) {
 
 /* Costs that not every kernel or machine has; none is the first of its group. */
 TEST(a_cost_that_cannot_be_measured_may_be_missing) {
-    static const char *const keys[] = {"interrupt_ns", "idle_entry_ns", "wake_soon_ns", "latency_soon_ns",
-                                       "line_after_work_ns"};
+    static const char *const keys[] = {"interrupt_ns",  "idle_entry_ns",    "wake_soon_ns",      "latency_soon_ns",
+                                       "wake_short_ns", "latency_short_ns", "line_after_work_ns"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct sim_host_costs costs;
         char error[256] = "", line[64];
