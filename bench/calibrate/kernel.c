@@ -20,11 +20,7 @@
  * does not count. After the others (5) that thread yields, so that rounds follow each other as threads do in a program;
  * after such a one it sleeps for a moment, and begins with a new slice.
  *
- * "Soon": a CPU that its last thread has left is idle only after a while, in which the kernel stops the tick and looks
- * for other work. A wake-up that comes before that sends no interrupt; the CPU goes all the way, sees the woken thread,
- * and turns back. So rounds with pauses of each length up to LADDER_NS are of two kinds, which the waker's time tells
- * apart. The share of the first kind, times LADDER_NS, is how long that way is. Where the two kinds cost much the same
- * (a processor that waits for an interrupt in a way that a store ends) there are no samples.
+ * "Soon": rounds with pauses of each length up to LADDER_NS: soon.c.
  *
  * What sleeping and waking cost on a busy CPU is not measured here, because the waker's CPU sends the other one an
  * interrupt, which on a virtual machine is most of the time: turns.c.
@@ -40,10 +36,10 @@
 #include <unistd.h>
 
 #define IDLE_PAUSE_NS 20000   /* the CPU has just become idle */
-#define LADDER_NS 20000       /* longer than the way to being idle */
 #define DEEP_PAUSE_NS 2000000 /* it has had time for what the kernel and the hypervisor do with idle CPUs */
 #define BUSY_PAUSE_NS 500000  /* the sleeper has not had its share of the CPU for a while */
 #define INTERRUPT_NS 100000   /* a sleeper that an interrupt lets in has returned by then */
+#define HOPELESS_NS 1000000000
 
 static long futex(_Atomic uint32_t *word, int operation, uint32_t value) {
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL);
@@ -180,29 +176,25 @@ static void rounds_in_turn(const struct rounds *kinds, size_t n_kinds, double se
 
 enum { N_BEFORE_SHORT = 2000 };
 
+/* Where the rounds that do not count last for so long, other processes are at work: no samples are better than late
+ * ones. */
 static void short_rounds(double seconds) {
     struct rounds alone = {samples_new("wake_short_ns"), samples_new("latency_short_ns"), IDLE_PAUSE_NS};
-    for (int i = 0; i < N_BEFORE_SHORT; i++)
+    uint64_t hopeless_ns = now_ns() + (uint64_t)(seconds * 1e9) + HOPELESS_NS;
+    for (int i = 0; i < N_BEFORE_SHORT; i++) {
+        if (now_ns() > hopeless_ns)
+            return;
         await(&shared.woken, wake_after(IDLE_PAUSE_NS).number);
+    }
     rounds_in_turn(&alone, 1, seconds);
 }
 
-enum { N_STEPS = 100, N_LADDERS_MAX = 50 };
-
-/* One round for each step of the ladder: a pause from 0 to LADDER_NS. */
-struct ladder {
-    double wake_ns[N_STEPS], latency_ns[N_STEPS];
-    bool slept[N_STEPS];
-};
-
-static uint64_t pause_of(size_t step) {
-    return step * LADDER_NS / N_STEPS;
-}
+enum { N_LADDERS_MAX = 50 };
 
 static void climb(struct ladder *ladder, double clock_ns) {
-    for (size_t step = 0; step < N_STEPS; step++) {
-        size_t i = step * 37 % N_STEPS; /* no pause follows one of nearly its own length */
-        struct round round = wake_after(pause_of(i));
+    for (size_t step = 0; step < N_LADDER_STEPS; step++) {
+        size_t i = step * 37 % N_LADDER_STEPS; /* no pause follows one of nearly its own length */
+        struct round round = wake_after(ladder_pause_ns(i));
         await(&shared.woken, round.number);
         ladder->slept[i] = round.slept;
         ladder->wake_ns[i] = (double)(round.done_ns - round.begin_ns) - clock_ns;
@@ -210,46 +202,12 @@ static void climb(struct ladder *ladder, double clock_ns) {
     }
 }
 
-/*
- * A sleeper that did not sleep yet was woken soon, too. Between the two kinds of wake-ups lies most that costs between
- * the cheapest and those of idle CPUs: where that is not much, there is one kind.
- */
-static void soon_of(const struct ladder *ladders, size_t n, double idle_ns) {
-    struct samples *entry = samples_new("idle_entry_ns"), *wake = samples_new("wake_soon_ns"),
-                   *latency = samples_new("latency_soon_ns");
-    double least_ns = idle_ns;
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < N_STEPS; i++)
-            least_ns = ladders[k].slept[i] && ladders[k].wake_ns[i] < least_ns ? ladders[k].wake_ns[i] : least_ns;
-    double limit_ns = (least_ns + idle_ns) / 2;
-    size_t n_soon = 0;
-    for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < N_STEPS; i++)
-            n_soon += !ladders[k].slept[i] || ladders[k].wake_ns[i] < limit_ns;
-    if (idle_ns < 3 * least_ns || n_soon < n * N_STEPS / 20 || n_soon > n * N_STEPS * 19 / 20)
-        return;
-    double entry_ns = (double)n_soon / (double)(n * N_STEPS) * LADDER_NS;
-    for (size_t k = 0; k < n; k++) {
-        size_t n_here = 0;
-        for (size_t i = 0; i < N_STEPS; i++) {
-            bool soon = !ladders[k].slept[i] || ladders[k].wake_ns[i] < limit_ns;
-            n_here += soon;
-            double late_ns = ladders[k].latency_ns[i] + (double)pause_of(i) - entry_ns;
-            if (!soon || !ladders[k].slept[i] || (double)pause_of(i) > entry_ns || late_ns <= 0)
-                continue; /* or it was woken before it had left its CPU */
-            samples_add(wake, ladders[k].wake_ns[i]);
-            samples_add(latency, late_ns);
-        }
-        if (n_here > 0)
-            samples_add(entry, (double)n_here / N_STEPS * LADDER_NS);
-    }
-}
-
+/* As with short_rounds(): too few ladders give no samples. */
 static void soon_rounds(double seconds, double idle_ns) {
     static struct ladder ladders[N_LADDERS_MAX];
-    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9);
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9), hopeless_ns = end_ns + HOPELESS_NS;
     size_t n = 0;
-    while (n < N_LADDERS_MAX && (n < N_SAMPLES_MIN || now_ns() < end_ns))
+    while (n < N_LADDERS_MAX && now_ns() < (n < N_SAMPLES_MIN ? hopeless_ns : end_ns))
         climb(&ladders[n++], clock_cost_ns());
     soon_of(ladders, n, idle_ns);
 }

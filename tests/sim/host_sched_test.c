@@ -456,6 +456,14 @@ TEST(the_model_of_measured_costs) {
     costs.kernel.wake_remote_ns = costs.kernel.latency_short_ns = 0; /* not known */
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).short_ns, 0);
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).remote_lines_ns, 0);
+    costs.kernel.wake_soon_ns = 0; /* without it a core on its way would cost its waker nothing */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).idle_entry_ns, 0);
+    costs.kernel.wake_soon_ns = 1000;
+    costs.kernel.latency_soon_ns = 0; /* nor be late */
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).idle_entry_ns, 0);
+    costs.kernel.latency_short_ns = 15000;
+    costs.kernel.wake_short_ns = 0;
+    ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).short_ns, 0);
     costs.memory.all_bytes_per_ns = 19.5; /* by chance */
     ck_assert_uint_eq(sim_host_model_of(&costs, SIM_HOST_GLIBC, 2).memory_cores, 1000);
 }
