@@ -442,6 +442,10 @@ TEST(an_idle_core_gets_half_at_a_tick) {
     ck_assert_uint_eq(s.n_migrations, 2);
     ck_assert_uint_eq(last, 10 * MS);
     ck_assert_uint_eq(sum, 34 * MS);
+    config.host.idle_entry_ns =
+        5 * MS; /* core 1 is on its way to being idle, from 4 us on; no carrier searches there */
+    config.host.search_ns = 30 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 6, NULL).to_ns, 11 * MS + 4 * US);
 }
 
 /* What is made of measured costs: slices by the number of cores, and differences. */
