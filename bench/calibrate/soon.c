@@ -39,7 +39,9 @@ static size_t add_soon(const struct ladder *ladder, double limit_ns, double entr
 
 /*
  * Between the two kinds of wake-ups lies most that costs between the cheapest and those of idle CPUs: where that is not
- * much, there is one kind. The three costs have enough samples each, or none: a prediction needs all of them.
+ * much, there is one kind. Soon rounds come before the end of the way, but for a few. Where they come after any pause,
+ * other processes had the CPU: then a wake-up that waits for their turns costs the waker little, too. The three costs
+ * have enough samples each, or none: a prediction needs all of them.
  */
 void soon_of(const struct ladder *ladders, size_t n, double idle_ns) {
     struct samples *entry = samples_new("idle_entry_ns"), *wake = samples_new("wake_soon_ns"),
@@ -49,7 +51,7 @@ void soon_of(const struct ladder *ladders, size_t n, double idle_ns) {
         for (size_t i = 0; i < N_LADDER_STEPS; i++)
             least_ns = ladders[k].slept[i] && ladders[k].wake_ns[i] < least_ns ? ladders[k].wake_ns[i] : least_ns;
     double limit_ns = (least_ns + idle_ns) / 2;
-    size_t n_soon = 0, n_entries = 0, n_latencies = 0;
+    size_t n_soon = 0, n_entries = 0, n_latencies = 0, n_early = 0;
     for (size_t k = 0; k < n; k++) {
         n_soon += n_soon_of(&ladders[k], limit_ns);
         n_entries += n_soon_of(&ladders[k], limit_ns) > 0;
@@ -57,9 +59,12 @@ void soon_of(const struct ladder *ladders, size_t n, double idle_ns) {
     if (idle_ns < 3 * least_ns || n_soon < n * N_LADDER_STEPS / 20 || n_soon > n * N_LADDER_STEPS * 19 / 20)
         return;
     double entry_ns = (double)n_soon / (double)(n * N_LADDER_STEPS) * LADDER_NS;
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < n; k++) {
         n_latencies += add_soon(&ladders[k], limit_ns, entry_ns, NULL, NULL);
-    if (n_entries < N_SAMPLES_MIN || n_latencies < N_SAMPLES_MIN)
+        for (size_t i = 0; i < N_LADDER_STEPS; i++)
+            n_early += is_soon(&ladders[k], i, limit_ns) && (double)ladder_pause_ns(i) < entry_ns;
+    }
+    if (n_entries < N_SAMPLES_MIN || n_latencies < N_SAMPLES_MIN || n_early < n_soon * 3 / 4)
         return;
     for (size_t k = 0; k < n; k++) {
         size_t n_here = n_soon_of(&ladders[k], limit_ns);

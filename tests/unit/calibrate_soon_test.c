@@ -112,3 +112,12 @@ TEST(no_latency_is_below_zero) {
         ladders[1].latency_ns[i] = 100;
     ck_assert_uint_eq(soon(ladders, N, 6000)[2].n, (N - 1) * 38);
 }
+
+/* Where another process has the CPU, a wake-up that does not interrupt it costs little after any pause. */
+TEST(cheap_rounds_that_come_after_any_pause) {
+    struct ladder *ladders = ladders_of(8000, true);
+    for (size_t k = 0; k < N; k++)
+        for (size_t i = 0; i < N_LADDER_STEPS; i++)
+            ladders[k].wake_ns[i] = i % 4 == k % 4 ? 1000 : 6000;
+    expect_none(soon(ladders, N, 6000));
+}
