@@ -49,7 +49,7 @@ static struct ladder *ladders_of(uint64_t entry_ns, bool sleeps) {
         for (size_t i = 0; i < N_LADDER_STEPS; i++) {
             bool soon = ladder_pause_ns(i) < entry_ns;
             ladders[k].slept[i] = i > 1 && (sleeps || !soon);
-            ladders[k].wake_ns[i] = soon ? 1000 : 6000;
+            ladders[k].wake_ns[i] = i <= 1 ? 200 : soon ? 1000 : 6000; /* no wake-up costs less than one */
             ladders[k].latency_ns[i] = soon ? (double)(entry_ns - ladder_pause_ns(i)) + 10000 : 25000;
         }
     return ladders;
