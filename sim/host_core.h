@@ -30,7 +30,6 @@ struct sim_host_core {
     uint32_t ticket;     /* of its event, while it is armed; SIM_NO_EVENT: it cannot be cancelled */
     uint64_t armed_at;   /* when that event comes */
     uint16_t number;
-    uint16_t queue_lines; /* the core that has the lines of this one's run queue */
     bool armed;
     bool resched;   /* its thread's slice is over, and another thread has come; */
     bool preempts;  /* or a woken thread takes its place, from preempt_at on */
@@ -41,6 +40,7 @@ struct sim_host_core {
     uint64_t last;  /* the serial number of the thread that had the core last; the thread may be gone */
     uint64_t preempt_at;
     uint64_t tick_at;     /* the next tick that was armed */
+    uint64_t pause_ns;    /* mean of its last times without a thread, of late ones mostly */
     uint64_t idle_from;   /* it has had no thread since then, */
     uint64_t search_from; /* and has searched since then: it went idle, or was woken to look */
     uint64_t search_order;
@@ -111,6 +111,32 @@ struct sim_host_core *sim_host_find_idle(struct sim *sim, uint32_t from);
 /* Has the idle core been idle for long? */
 static inline bool sim_host_is_deep(const struct sim *sim, const struct sim_host_core *core) {
     return sim_now(sim) - core->idle_from >= sim->host->model.deep_after_ns;
+}
+
+/*
+ * When the core without a thread is idle. Until then a wake-up finds it on its way there, if it has had a thread. A
+ * carrier searches first; 0: how long the way is, is not known.
+ */
+static inline uint64_t sim_host_idle_at(const struct sim *sim, const struct sim_host_core *core, bool carrier) {
+    const struct sim_host_model *model = &sim->host->model;
+    if (model->idle_entry_ns == 0 || core->last == 0)
+        return 0;
+    return (carrier ? core->search_from + model->search_ns : core->idle_from) + model->idle_entry_ns;
+}
+
+/* A kernel or hypervisor that has seen short pauses alone makes ready for one more. */
+static inline bool sim_host_pauses_are_short(const struct sim *sim, const struct sim_host_core *core) {
+    return core->pause_ns < sim->host->model.short_ns && !sim_host_is_deep(sim, core);
+}
+
+/* What it costs a waker that a thread, or else a carrier, sleeps there. */
+static inline uint64_t sim_host_wake_ns(const struct sim *sim, const struct sim_host_core *core, bool carrier) {
+    const struct sim_host_model *model = &sim->host->model;
+    if (sim_now(sim) < sim_host_idle_at(sim, core, carrier))
+        return model->wake_soon_ns;
+    if (sim_host_pauses_are_short(sim, core))
+        return model->wake_short_ns;
+    return sim_host_is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
 }
 
 /* ---- the run queue ---- */

@@ -49,8 +49,13 @@ struct sim_host_costs {
         double
             wake_remote_ns;  /* FUTEX_WAKE, the waker's time: the sleeper's CPU, another one, computes on; 0: unknown */
         double interrupt_ns; /* what an interrupt from another CPU takes from a thread that computes; 0: unknown */
-        double wake_idle_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
-        double wake_deep_ns; /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
+        double idle_entry_ns;    /* a CPU that has no thread any more is idle after that; 0: unknown, as the next two */
+        double wake_soon_ns;     /* FUTEX_WAKE, the waker's time: the sleeper's CPU is on its way there */
+        double latency_soon_ns;  /* from the end of that way to the sleeper's return; the same */
+        double wake_short_ns;    /* as wake_idle_ns, where all pauses of the CPU are so short; 0: unknown */
+        double latency_short_ns; /* as latency_idle_ns; the same */
+        double wake_idle_ns;     /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 20 us */
+        double wake_deep_ns;     /* FUTEX_WAKE, the waker's time: the sleeper's CPU has been idle for some 2 ms */
         double
             latency_busy_ns; /* from the call of FUTEX_WAKE to the sleeper's return; its CPU, another one, computes */
         double latency_idle_ns; /* the same; as wake_idle_ns */

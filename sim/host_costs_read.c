@@ -120,8 +120,17 @@ static int spread(struct reading *r, const json_t *object, const char *key, cons
 }
 
 bool sim_host_cost_is_optional(const struct sim_host_cost *row) {
-    return row->offset == offsetof(struct sim_host_costs, kernel.interrupt_ns) ||
-           row->offset == offsetof(struct sim_host_costs, core.line_after_work_ns);
+    static const size_t optional[] = {offsetof(struct sim_host_costs, kernel.interrupt_ns),
+                                      offsetof(struct sim_host_costs, kernel.idle_entry_ns),
+                                      offsetof(struct sim_host_costs, kernel.wake_soon_ns),
+                                      offsetof(struct sim_host_costs, kernel.latency_soon_ns),
+                                      offsetof(struct sim_host_costs, kernel.wake_short_ns),
+                                      offsetof(struct sim_host_costs, kernel.latency_short_ns),
+                                      offsetof(struct sim_host_costs, core.line_after_work_ns)};
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++)
+        if (row->offset == optional[i])
+            return true;
+    return false;
 }
 
 /* A cost that files of this version have not had from the beginning: without it, it is 0. */

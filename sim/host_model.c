@@ -18,6 +18,7 @@ enum {
     HOT_NS = 500000,
     BALANCE_NS = 16000000,
     MOST_BALANCED = 16,
+    SHORT_NS = 75000,       /* on one machine pauses of 50 us were short, and of 120 us were not */
     DEEP_AFTER_NS = 200000, /* between the 20 us and the 2 ms of the measurement, by ratio */
     SPIN_NS = 2000,
     SPIN_LOOKS_NS = 1500, /* 100 looks */
@@ -53,6 +54,9 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
                                        : engine == SIM_HOST_DIRECT ? &c->direct
                                                                    : &c->switching;
     double half = c->kernel.sleep_ns / 2, empty_wake = c->kernel.wake_nobody_ns;
+    /* Neither rule can do with a part of its costs. */
+    bool soon_known = c->kernel.wake_soon_ns > 0 && c->kernel.latency_soon_ns > 0;
+    bool short_known = c->kernel.wake_short_ns > 0 && c->kernel.latency_short_ns > 0;
     double before = engine == SIM_HOST_GLIBC ? c->kernel.wait_changed_ns : 0;
     return (struct sim_host_model){
         .lock_ns = ns(sync->mutex_ns / 2),
@@ -70,7 +74,13 @@ struct sim_host_model sim_host_model_of(const struct sim_host_costs *c, enum sim
         .awake_ns = ns(half),
         .futex_wake_ns = ns(empty_wake),
         .wake_busy_ns = ns(c->kernel.wake_busy_ns - empty_wake),
-        .queue_lines_ns = ns(c->kernel.wake_remote_ns - c->kernel.wake_busy_ns), /* none if it is not known */
+        .remote_lines_ns = ns(c->kernel.wake_remote_ns - c->kernel.wake_busy_ns), /* none if it is not known */
+        .idle_entry_ns = soon_known ? ns(c->kernel.idle_entry_ns) : 0,            /* none if it is not known */
+        .wake_soon_ns = ns(c->kernel.wake_soon_ns - empty_wake),
+        .late_soon_ns = ns(c->kernel.latency_soon_ns - half),
+        .short_ns = short_known ? SHORT_NS : 0,
+        .wake_short_ns = ns(c->kernel.wake_short_ns - empty_wake),
+        .late_short_ns = ns(c->kernel.latency_short_ns - c->kernel.wake_short_ns - half),
         .wake_idle_ns = ns(c->kernel.wake_idle_ns - empty_wake),
         .wake_deep_ns = ns(c->kernel.wake_deep_ns - empty_wake),
         .late_idle_ns = ns(c->kernel.latency_idle_ns - c->kernel.wake_idle_ns - half),

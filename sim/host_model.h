@@ -33,23 +33,28 @@ struct sim_host_model {
     uint32_t line_ns;      /* the object's cache line comes from another core, */
     uint32_t line_late_ns; /* at least so much of which the thread waits for, however long it has worked before */
     /* in the kernel */
-    uint32_t futex_wait_ns;              /* into the kernel, up to the look whether the word has changed */
-    uint32_t fall_asleep_ns;             /* from there until the core is free */
-    uint32_t awake_ns;                   /* a woken thread's way out of the kernel */
-    uint32_t futex_wake_ns;              /* a wake-up call, without the sleepers that it wakes */
-    uint32_t wake_busy_ns;               /* the waker, for each sleeper with a busy core, */
-    uint32_t queue_lines_ns;             /* more where the lines of that core's run queue are not the waker's core's, */
-    uint32_t wake_idle_ns, wake_deep_ns; /* idle for a moment, or for long */
-    uint32_t late_idle_ns, late_deep_ns; /* how long such a core needs until the sleeper runs there; */
-    uint32_t late_busy_ns;               /* a core with another thread, interrupted at the cost of wake_idle_ns */
-    uint32_t interrupt_ns;               /* which takes so much from the thread that runs there */
-    uint32_t switch_ns;                  /* a core changes to another thread */
-    uint32_t yield_ns;                   /* a yield that finds no other thread */
-    uint32_t spawn_ns, born_ns, end_ns;  /* creating a thread; until it runs on an idle core; its end and a join */
-    uint64_t slice_ns, tick_ns;          /* what a thread may run before others, and when the kernel looks */
-    uint64_t deep_after_ns;              /* since when a core has been idle for long */
-    uint64_t hot_ns;                     /* an idle core takes no thread that has run elsewhere within that time */
-    uint64_t balance_ns;                 /* a busy core compares run queues so often */
+    uint32_t futex_wait_ns;                /* into the kernel, up to the look whether the word has changed */
+    uint32_t fall_asleep_ns;               /* from there until the core is free */
+    uint32_t awake_ns;                     /* a woken thread's way out of the kernel */
+    uint32_t futex_wake_ns;                /* a wake-up call, without the sleepers that it wakes */
+    uint32_t wake_busy_ns;                 /* the waker, for each sleeper with a busy core, */
+    uint32_t remote_lines_ns;              /* more where that core is not the waker's, */
+    uint32_t wake_soon_ns;                 /* on its way to being idle, */
+    uint32_t wake_idle_ns, wake_deep_ns;   /* idle for a moment, or for long */
+    uint32_t idle_entry_ns;                /* how long that way is (0: none), from the end of which on */
+    uint32_t late_soon_ns;                 /* such a core needs until the sleeper runs there, */
+    uint32_t late_idle_ns, late_deep_ns;   /* and one that is idle, from the wake-up on; */
+    uint32_t wake_short_ns, late_short_ns; /* as idle ones, if the core's last pauses were short_ns on average */
+    uint32_t late_busy_ns;                 /* a core with another thread, interrupted at the cost of wake_idle_ns */
+    uint32_t interrupt_ns;                 /* which takes so much from the thread that runs there */
+    uint32_t switch_ns;                    /* a core changes to another thread */
+    uint32_t yield_ns;                     /* a yield that finds no other thread */
+    uint32_t spawn_ns, born_ns, end_ns;    /* creating a thread; until it runs on an idle core; its end and a join */
+    uint64_t slice_ns, tick_ns;            /* what a thread may run before others, and when the kernel looks */
+    uint64_t short_ns;                     /* or less */
+    uint64_t deep_after_ns;                /* since when a core has been idle for long */
+    uint64_t hot_ns;                       /* an idle core takes no thread that has run elsewhere within that time */
+    uint64_t balance_ns;                   /* a busy core compares run queues so often */
     /* waiting by switching */
     uint32_t fiber_ns, fiber_wake_ns; /* from fiber to fiber; putting a fiber into a run queue */
     uint32_t search_ns;               /* an idle carrier searches for so long before it sleeps */

@@ -110,21 +110,16 @@ static void enqueue_woken(struct sim *sim, struct sim_host_core *core, struct si
     int64_t slept = (int64_t)(sim_now(sim) - t->host.slept_at);
     if (t->host.lag < 0)
         t->host.lag = core->n_ready > 0 && t->host.lag + slept < 0 ? t->host.lag + slept : 0;
-    if (waker != NULL)
-        core->queue_lines = waker->core;
     t->host.woken = true;
     t->host.interrupts = interrupts(sim, waker, core);
     /* A wait for the outside was recorded until the thread had its core again. */
-    enqueue(sim, core, t, sim->host->model.slice_ns, t->shown == SIM_OUTSIDE ? 0 : sim_host_late(sim, core));
+    enqueue(sim, core, t, sim->host->model.slice_ns, t->shown == SIM_OUTSIDE ? 0 : sim_host_late(sim, core, false));
     t->host.woken = false;
 }
 
-/*
- * Putting a thread into another core's run queue takes that queue's lock, and lines that the other core has written
- * when it last changed its thread. The next threads cost no more than on the waker's own core.
- */
-static bool has_queue_lines(const struct sim *sim, const struct sim_thread *waker, const struct sim_host_core *core) {
-    return core->queue_lines == waker->core || !sim_host_has(sim, SIM_HOST_LINES);
+/* What a wake-up writes of a sleeper and of its run queue, another core has written last: the sleeper's. */
+static bool has_lines(const struct sim *sim, const struct sim_thread *waker, const struct sim_host_core *core) {
+    return core->number == waker->core || !sim_host_has(sim, SIM_HOST_LINES);
 }
 
 uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, const struct sim_thread *t) {
@@ -135,8 +130,8 @@ uint64_t sim_host_wake_cost(struct sim *sim, const struct sim_thread *waker, con
     if (core->on != NULL && interrupts(sim, waker, core))
         return model->wake_idle_ns;
     if (core->on != NULL)
-        return model->wake_busy_ns + (has_queue_lines(sim, waker, core) ? 0 : model->queue_lines_ns);
-    return sim_host_is_deep(sim, core) ? model->wake_deep_ns : model->wake_idle_ns;
+        return model->wake_busy_ns + (has_lines(sim, waker, core) ? 0 : model->remote_lines_ns);
+    return sim_host_wake_ns(sim, core, false);
 }
 
 static void wake_from(struct sim *sim, struct sim_thread *waker, struct sim_thread *t, uint64_t ns) {
@@ -309,8 +304,10 @@ bool sim_host_init(struct sim *sim) {
     host->model = sim->config.host;
     host->fibers = sim->config.sync == SIM_SWITCH || sim->config.sync == SIM_DELEGATE;
     host->n_idle = sim->n_cores - host->model.n_servers;
-    for (uint32_t i = 0; i < sim->n_cores; i++)
+    for (uint32_t i = 0; i < sim->n_cores; i++) {
         host->cores[i].number = (uint16_t)i;
+        host->cores[i].pause_ns = host->model.deep_after_ns; /* it was idle */
+    }
     sim->scheduler = &scheduler;
     return true;
 }

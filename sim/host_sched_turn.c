@@ -9,6 +9,7 @@
 #include "host_search.h"
 
 enum {
+    N_PAUSES = 16,    /* of which a core's mean pause is made */
     STEAL_NS = 300,   /* what taking fibers from another carrier costs */
     SPINS_CHECK = 16, /* one in so many events of a thread that spins */
 };
@@ -75,12 +76,13 @@ void sim_host_queue_changed(struct sim *sim, struct sim_host_core *core) {
 
 void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t late) {
     const struct sim_host_model *model = &sim->host->model;
+    if (sim_host_is_idle(sim, core->number))
+        core->pause_ns = (core->pause_ns * (N_PAUSES - 1) + sim_now(sim) - core->idle_from) / N_PAUSES;
     sim_host_set_idle(sim, core->number, false);
     if (core->searches)
         sim_host_search_stop(sim, core);
     core->on = t;
     core->resched = core->preempts = core->woken = false;
-    core->queue_lines = core->number;
     core->from = sim_now(sim) + late;
     if (core->last != t->host.serial) {
         sim->summary.n_switches++;
@@ -97,10 +99,17 @@ void sim_host_run_on(struct sim *sim, struct sim_host_core *core, struct sim_thr
     sim_host_arm(sim, core);
 }
 
-uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core) {
+uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core, bool carrier) {
+    const struct sim_host_model *model = &sim->host->model;
     if (!sim_host_has(sim, SIM_HOST_LATENCY) || sim_host_is_server(sim, core->number)) /* a server does not sleep */
         return 0;
-    return sim_host_is_deep(sim, core) ? sim->host->model.late_deep_ns : sim->host->model.late_idle_ns;
+    /* It is on its way to being idle, or was so when the waker's part began, which is over where a thread is woken. */
+    uint64_t now = sim_now(sim), idle_at = sim_host_idle_at(sim, core, carrier);
+    if (idle_at != 0 && now < idle_at + (carrier ? 0 : model->wake_soon_ns))
+        return (now < idle_at ? idle_at - now : 0) + model->late_soon_ns;
+    if (sim_host_pauses_are_short(sim, core))
+        return model->late_short_ns;
+    return sim_host_is_deep(sim, core) ? model->late_deep_ns : model->late_idle_ns;
 }
 
 void sim_host_next_thread(struct sim *sim, struct sim_host_core *core) {
@@ -154,7 +163,7 @@ static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core
     if (regular && !sim->host->fibers) {
         struct sim_host_core *other = sim_host_help_idle(sim, core);
         if (other != NULL)
-            sim_host_run_on(sim, other, sim_host_take_at(sim, other, 0), sim_host_late(sim, other));
+            sim_host_run_on(sim, other, sim_host_take_at(sim, other, 0), sim_host_late(sim, other, false));
         if ((other = sim_host_balance(sim, core)) != NULL)
             sim_host_queue_changed(sim, other);
     }
@@ -171,10 +180,10 @@ static __attribute__((noinline)) void tick(struct sim *sim, struct sim_host_core
 }
 
 uint64_t sim_host_wake_to_search(struct sim *sim, struct sim_host_core *idle) {
-    const struct sim_host_model *model = &sim->host->model;
+    uint64_t ns = sim_host_wake_ns(sim, idle, true);
     idle->woken = true;
-    sim_host_search_at(sim, idle, sim_now(sim) + sim_host_late(sim, idle) + 1);
-    return sim_host_is_deep(sim, idle) ? model->wake_deep_ns : model->wake_idle_ns;
+    sim_host_search_at(sim, idle, sim_now(sim) + sim_host_late(sim, idle, true) + 1);
+    return ns;
 }
 
 /* The carrier has taken several fibers: there is enough for another one, which it wakes if none searches. */

@@ -28,7 +28,7 @@ void sim_host_next_thread(struct sim *sim, struct sim_host_core *core);
 void sim_host_preempt(struct sim *sim, struct sim_host_core *core);
 
 /* How long the idle core needs until a woken thread runs there. */
-uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core);
+uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core, bool carrier);
 /* The sleeping carrier is woken, and will look. The result is what that costs its waker, in ns. */
 uint64_t sim_host_wake_to_search(struct sim *sim, struct sim_host_core *idle);
 bool sim_host_slice_is_over(const struct sim *sim, const struct sim_host_core *core);

@@ -63,6 +63,20 @@ void samples_of_batches(const char *key, double seconds, void operate(uint64_t n
 /* What reading the clock adds to the difference of two time stamps. */
 double clock_cost_ns(void);
 
+/* soon.c: a CPU on its way to being idle. */
+enum { N_LADDER_STEPS = 100, LADDER_NS = 20000 }; /* longer than that way */
+/* A round of sleep and wake for each pause. */
+struct ladder {
+    double wake_ns[N_LADDER_STEPS];    /* the waker's part */
+    double latency_ns[N_LADDER_STEPS]; /* until the sleeper was back */
+    bool slept[N_LADDER_STEPS];        /* there was a sleeper to wake */
+};
+static inline uint64_t ladder_pause_ns(size_t step) {
+    return step * LADDER_NS / N_LADDER_STEPS;
+}
+/* What the ladders say, as samples; idle_ns is what waking an idle CPU costs the waker. */
+void soon_of(const struct ladder *ladders, size_t n, double idle_ns);
+
 /* cpus.c: the CPUs that this process may use. */
 struct cpus {
     int n, cpu[4096];        /* in ascending order */

@@ -10,14 +10,17 @@
  * "Idle" and "deep": rounds with a short and a long pause, in turn. How soon a thread runs on an idle CPU depends on
  * this pause and on those before it: what puts the CPU to sleep (kernel, hypervisor, processor) guesses from the last
  * pauses how long the next one will be. Where all pauses were short, the latency after 20 us was 26 us in one run and
- * 44 us in another on one machine, and changed within runs. With long pauses among them it stays as it is. Pauses of
- * programs are of many lengths.
+ * 44 us in another on one machine, and changed within runs. With long pauses among them it stays as it is.
+ *
+ * "Short": rounds with the short pause alone, after as many that do not count: a CPU with short pauses alone.
  *
  * "Busy": a third thread computes on the second CPU. "Remote": the same, and the sleeper is of SCHED_BATCH, so that it
  * takes nothing from that thread. Linux interrupts that thread all the same if its slice is over when another thread
  * comes to its CPU, and on some machines that was so in each round. So a round in which the sleeper has returned soon
  * does not count. After the others (5) that thread yields, so that rounds follow each other as threads do in a program;
  * after such a one it sleeps for a moment, and begins with a new slice.
+ *
+ * "Soon": rounds with pauses of each length up to LADDER_NS: soon.c.
  *
  * What sleeping and waking cost on a busy CPU is not measured here, because the waker's CPU sends the other one an
  * interrupt, which on a virtual machine is most of the time: turns.c.
@@ -36,6 +39,7 @@
 #define DEEP_PAUSE_NS 2000000 /* it has had time for what the kernel and the hypervisor do with idle CPUs */
 #define BUSY_PAUSE_NS 500000  /* the sleeper has not had its share of the CPU for a while */
 #define INTERRUPT_NS 100000   /* a sleeper that an interrupt lets in has returned by then */
+#define HOPELESS_NS 1000000000
 
 static long futex(_Atomic uint32_t *word, int operation, uint32_t value) {
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, NULL);
@@ -170,6 +174,44 @@ static void rounds_in_turn(const struct rounds *kinds, size_t n_kinds, double se
     }
 }
 
+enum { N_BEFORE_SHORT = 2000 };
+
+/* Where the rounds that do not count last for so long, other processes are at work: no samples are better than late
+ * ones. */
+static void short_rounds(double seconds) {
+    struct rounds alone = {samples_new("wake_short_ns"), samples_new("latency_short_ns"), IDLE_PAUSE_NS};
+    uint64_t hopeless_ns = now_ns() + (uint64_t)(seconds * 1e9) + HOPELESS_NS;
+    for (int i = 0; i < N_BEFORE_SHORT; i++) {
+        if (now_ns() > hopeless_ns)
+            return;
+        await(&shared.woken, wake_after(IDLE_PAUSE_NS).number);
+    }
+    rounds_in_turn(&alone, 1, seconds);
+}
+
+enum { N_LADDERS_MAX = 50 };
+
+static void climb(struct ladder *ladder, double clock_ns) {
+    for (size_t step = 0; step < N_LADDER_STEPS; step++) {
+        size_t i = step * 37 % N_LADDER_STEPS; /* no pause follows one of nearly its own length */
+        struct round round = wake_after(ladder_pause_ns(i));
+        await(&shared.woken, round.number);
+        ladder->slept[i] = round.slept;
+        ladder->wake_ns[i] = (double)(round.done_ns - round.begin_ns) - clock_ns;
+        ladder->latency_ns[i] = (double)(shared.woken_ns - round.begin_ns) - clock_ns;
+    }
+}
+
+/* As with short_rounds(): too few ladders give no samples. */
+static void soon_rounds(double seconds, double idle_ns) {
+    static struct ladder ladders[N_LADDERS_MAX];
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * 1e9), hopeless_ns = end_ns + HOPELESS_NS;
+    size_t n = 0;
+    while (n < N_LADDERS_MAX && now_ns() < (n < N_SAMPLES_MIN ? hopeless_ns : end_ns))
+        climb(&ladders[n++], clock_cost_ns());
+    soon_of(ladders, n, idle_ns);
+}
+
 /* Where an interrupt comes in each round, samples with it are better than none. */
 static void remote_rounds(struct samples *wake, double seconds) {
     double clock_ns = clock_cost_ns();
@@ -195,10 +237,12 @@ static void sleep_and_wake(double seconds) {
                             {samples_new("wake_deep_ns"), samples_new("latency_deep_ns"), DEEP_PAUSE_NS}};
     pthread_t thread, computing;
     must(pthread_create(&thread, NULL, sleeper, NULL), "pthread_create");
-    rounds_in_turn(idle, 2, seconds / 2);
+    rounds_in_turn(idle, 2, seconds * 3 / 8);
+    short_rounds(seconds / 8);
+    soon_rounds(seconds / 8, samples_median(idle[0].wake));
     atomic_store(&shared.busy, true);
     must(pthread_create(&computing, NULL, hog, NULL), "pthread_create");
-    rounds_in_turn(&busy, 1, seconds / 4);
+    rounds_in_turn(&busy, 1, seconds / 8);
     must(pthread_setschedparam(thread, SCHED_BATCH, &(struct sched_param){0}), "pthread_setschedparam");
     remote_rounds(wake_remote, seconds / 4);
     atomic_store(&shared.busy, false);

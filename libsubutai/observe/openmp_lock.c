@@ -58,7 +58,8 @@ void rec_openmp_end_ordered(struct rec_openmp_region *r) {
 }
 
 /* Threads in sections, by the object's hash; atomic, relaxed: a hint whether a thread has to wait. */
-static uint32_t n_inside[64], n_inside_of; /* n_inside_of: the fork generation; others' threads are not in a child */
+static uint32_t n_inside[REC_N_CACHED],
+    n_inside_of; /* n_inside_of: the fork generation; others' threads are not in a child */
 
 static uint32_t *inside_of(const void *object) {
     if (SBT_UNLIKELY(n_inside_of != sbt_fork_generation())) {

@@ -136,8 +136,8 @@ static inline void rec_lost(struct rec_thread *t, uint32_t n) {
 }
 
 /* The caches of a thread, by address. */
-#define REC_CACHE_PLACE(address) ((uint64_t)(address)*UINT64_C(0x9E3779B97F4A7C15) >> 58)
-_Static_assert(REC_N_CACHED == 64, "six bits");
+#define REC_CACHE_PLACE(address) ((uint64_t)(address)*UINT64_C(0x9E3779B97F4A7C15) >> 56)
+_Static_assert(REC_N_CACHED == 256, "eight bits");
 
 /*
  * A place in a cache is changed in this order, because a handler may come in between. A handler changes no place: it

@@ -26,7 +26,7 @@ SBT_REAL_COND_FUNCTIONS(REC_DECLARE_REAL)
 SBT_REAL_COND_CLOCK_FUNCTIONS(REC_DECLARE_REAL)
 SBT_C11_NAMES(REC_DECLARE)
 
-enum { REC_N_PENDING = 8, REC_N_CACHED = 64, REC_N_BATCH = 32 };
+enum { REC_N_PENDING = 8, REC_N_CACHED = 256, REC_N_BATCH = 32 };
 
 /* Types of addresses that are no object's: call sites and threads. A node is never freed while the process lives. */
 enum { REC_SITE = SBT_TRACE_N_TYPES, REC_PTHREAD };

@@ -5,9 +5,9 @@
 . "$(dirname "$0")/lib.sh"
 
 reference=$SOURCE_ROOT/sim/reference.costs
-keys=$(jq -r '["kernel", "core", "memory", "glibc", "direct", "switch"][] as $g | .[$g] | keys_unsorted[] | "\($g) \(.)"' "$reference")
+keys=$(jq -r '["kernel", "core", "memory", "glibc", "direct", "switch"][] as $g | .[$g] | keys_unsorted[] | "\($g) \(.)"' "$reference" | grep -v ' interrupt_ns$')
 
-# A program with known samples: each part prints its costs, and writes down in which environment it ran.
+# A program with known samples, but for interrupts: each part prints its costs, and writes down in which environment it ran.
 cat >fake <<'END'
 #!/bin/bash
 echo "$1 ${SUBUTAI_ENGINE-} ${SUBUTAI_WAIT-} ${SUBUTAI_SPIN_NS-} ${LD_PRELOAD:+preload}" >>calls
@@ -48,7 +48,7 @@ check "calls are measured in two rounds" json '.[0].glibc.mutex_ns.n == 10 and .
 check "when, by what and how it was measured" json '.[0].measured | keys_unsorted == ["by", "at", "seconds", "forced",
     "busy_share", "stolen_share"] and (.by | test("^subutai [0-9]")) and (.at | fromdate > 1700000000)'
 check "the same keys as the reference machine's" is \
-    "$(jq -c 'del(.measured) | [paths | select(length < 3)]' host.costs)" "$(jq -c 'del(.measured) | [paths | select(length < 3)]' "$reference")"
+    "$(jq -c 'del(.measured) | [paths | select(length < 3)]' host.costs)" "$(jq -c 'del(.measured, .kernel.interrupt_ns) | [paths | select(length < 3)]' "$reference")"
 check "a cost on each line" test "$(wc -l <host.costs)" -gt "$(wc -l <keys)"
 check "each engine's runs, in turn, without the user's settings" is "$(tr '\n' ';' <calls)" \
     "machine    ;kernel    ;turns    ;core    ;memory    ;$(printf '%s' \
@@ -171,8 +171,9 @@ if [ "$(nproc)" -lt 2 ]; then
 elif really; then
     check "the real program: exit 0" is "$status" 0
     out=$(cat real.costs)
-    check "its file has what the reference machine's has, and what was not measured there" is \
-        "$(jq -c 'del(.measured, .kernel.interrupt_ns, .core.line_after_work_ns) | [paths | select(length < 3)]' real.costs)" "$(jq -c 'del(.measured, .kernel.interrupt_ns, .core.line_after_work_ns) | [paths | select(length < 3)]' "$reference")"
+    optional='.kernel.interrupt_ns, .kernel.idle_entry_ns, .kernel.wake_soon_ns, .kernel.latency_soon_ns, .kernel.wake_short_ns, .kernel.latency_short_ns, .core.line_after_work_ns'
+    check "its file has what the reference machine's has, but for what not each machine has" is \
+        "$(jq -c "del(.measured, $optional) | [paths | select(length < 3)]" real.costs)" "$(jq -c "del(.measured, $optional) | [paths | select(length < 3)]" "$reference")"
     check "each cost has five samples or more, in order" json '.[0] | [.. | objects | select(has("median"))] | length > 40 and
         all(.[]; .n >= 5 and .min <= .q1 and .q1 <= .median and .median <= .q3 and .q3 <= .max) or . == []'
     check "long pauses are measured among the short ones, not after them" json \

@@ -90,10 +90,11 @@ TEST(a_wake_up_of_no_thread) {
         struct sim_config config = config_of((enum sim_sync)sync);
         struct sim *sim = simulate(&config, trace, 1);
         uint64_t took = sim_call(sim, SIM_FUTEX_WAKE).max_ns;
+        uint64_t call_ns = config.host.futex_wake_ns; /* of the machines with software, too */
         if (sync == SIM_DIRECT || sync == SIM_SWITCH || sync == SIM_DELEGATE)
-            ck_assert_uint_lt(took, 200);
+            ck_assert_uint_lt(took, call_ns);
         else
-            ck_assert_uint_gt(took, 200);
+            ck_assert_uint_ge(took, call_ns);
         sim_free(sim);
     }
 }

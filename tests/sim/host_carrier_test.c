@@ -58,6 +58,74 @@ TEST(a_carrier_that_has_taken_several_fibers_wakes_another) {
 }
 
 /*
+ * Two carriers. The second has searched for 5 us, and sleeps; its core is idle 48 us later. At 50 us fiber 0 wakes
+ * fiber 1, and with it that carrier, for 1 us. It turns back when it is idle, looks 10 us later, and takes the fiber.
+ */
+TEST(a_carrier_that_is_on_its_way_to_being_idle) {
+    struct build b;
+    build_open(&b);
+    begin(&b, 2);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 50 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 2, 1, 1 * MS);
+    join_all(&b, 3, 1 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = carriers(2, 5 * US);
+    config.host.wake_idle_ns = 3 * US;
+    config.host.late_idle_ns = 40 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, (50 + 40) * US + 1 + TAKES + 1 * US);
+    config.host.idle_entry_ns = 48 * US;
+    config.host.wake_soon_ns = 1 * US;
+    config.host.late_soon_ns = 10 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns,
+                      2 * PARKS + TAKES + (5 + 5 + 48 + 10) * US + 1 + TAKES + 1 * US);
+    config.host.idle_entry_ns = 39 * US; /* it is idle by then */
+    ck_assert_uint_eq(run_one(&config, trace, 1, NULL).to_ns, (50 + 40) * US + 1 + TAKES + 1 * US);
+}
+
+/*
+ * As above, and core 1 is idle some 52 us after the beginning, 42 us after its carrier's search: the waker, at 50 us,
+ * pays for a carrier on its way. From the time when the core lost its fiber on, the 42 us would be over.
+ */
+TEST(the_way_to_being_idle_begins_after_the_search) {
+    struct build b;
+    build_open(&b);
+    begin(&b, 2);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 50 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 2, 1, 1 * MS);
+    join_all(&b, 3, 1 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = carriers(2, 5 * US);
+    config.host.wake_idle_ns = 3 * US;
+    config.host.wake_soon_ns = 1 * US;
+    uint64_t call_ns = run_one(&config, trace, 0, NULL).in_ns[SIM_CALL];
+    config.host.idle_entry_ns = 42 * US;
+    ck_assert_uint_eq(run_one(&config, trace, 0, NULL).in_ns[SIM_CALL], call_ns - 2 * US);
+}
+
+/*
+ * Two carriers. Fiber 0 wakes fiber 1 and the other carrier at 50 us, and sleeps for a moment: its own carrier runs
+ * fiber 1. The other one looks in vain, searches again for 5 us, and is on its way to being idle for 48 us from then
+ * on. Fiber 0 is back before that is over, wakes fiber 2, and so finds it on its way.
+ */
+TEST(a_carrier_that_was_woken_in_vain_is_on_its_way_anew) {
+    struct build b;
+    build_open(&b);
+    begin(&b, 3);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 1, 1, 50 * US);
+    sleep_for(&b, 0, 5 * US);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 2, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 3, 1, 1 * MS);
+    join_all(&b, 4, 1 * MS);
+    const struct sbt_trace *trace = build_close(&b);
+    struct sim_config config = carriers(2, 5 * US);
+    config.host.late_idle_ns = 40 * US;
+    config.host.late_soon_ns = 10 * US;
+    config.host.idle_entry_ns = 48 * US;
+    uint64_t looks_at = 3 * PARKS + TAKES + (5 + 5 + 48 + 10) * US + 1;
+    ck_assert_uint_eq(run_one(&config, trace, 2, NULL).to_ns, looks_at + (5 + 48 + 10) * US + 1 + TAKES + 1 * US);
+}
+
+/*
  * Two carriers. Fiber 2 has a spin lock, and sleeps. Fiber 0 wakes fiber 1 at 28 us, which the other carrier, at its
  * last look, leaves where it is. Fiber 0 spins for the lock for 4 us and yields: fiber 1 runs, which computes, and the
  * yield wakes the other carrier. That searches again, and takes fiber 0 at its second look, 5 us later.

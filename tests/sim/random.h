@@ -47,6 +47,8 @@ static inline void random_host(struct sim_config *config) {
         config->host.balance_ns = below(100000);
     }
     config->host.effects = below(2) ? SIM_HOST_ALL : below(SIM_HOST_ALL + 1);
+    config->host.idle_entry_ns = below(2) ? 0 : below(20000);
+    config->host.short_ns = below(2) ? 0 : below(20000);
     config->host.spin_ns = below(3) * 2000;
     config->host.n_yields = below(20);
 }
