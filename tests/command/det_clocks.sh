@@ -48,6 +48,8 @@ check "if it comes after, its operations are from outside" matches "$status $out
     '^0 done .* [1-9][0-9]* returns from outside'
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" clocks
 check "clocks go on while a thread reads them, and agree" is "$status $out" "0 done"
+run env LD_PRELOAD="$SET_CLOCK" "$SUBUTAI" run --engine det -- "$ORDERED" set-back
+check "a time of day that is set back is shown" is "$status $out" "0 done"
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" steps
 check "no time is shown for more than 0.2 ms of CPU time" is "$status $out" "0 0 times the same"
 within 60 "$SUBUTAI" run --engine det -- "$ORDERED" stamps
