@@ -336,6 +336,7 @@ static const struct {
     {"many", many},                /* 2000 threads */
     {"barrier", goes_on},          /* a thread that a barrier lets go needs no turn for that */
     {"clocks", clocks},            /* the time goes on while a thread reads it */
+    {"set-back", clock_set_back},  /* the time of day is set back */
     {"steps", clock_in_steps},     /* a time is shown for a fifth of a millisecond of CPU time at most */
     {"stamps", clock_of_two},      /* what another thread has been shown is no later than the time now */
     {"filtered", clock_filtered},  /* a filter hides what a thread has done */

@@ -48,6 +48,7 @@ int loops_of_looks(void);
 int looks_within(void);
 int dozes(void);
 /* ordered_clocks.c */
+int clock_set_back(void);
 int clock_in_steps(void);
 int clock_of_two(void);
 int clock_filtered(void);

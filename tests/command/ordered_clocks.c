@@ -10,6 +10,8 @@
 
 #include "ordered.h"
 
+enum { MS = 1000000 };
+
 static int64_t shown(clockid_t clock) {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -98,9 +100,20 @@ int clock_filtered(void) {
     return 1;
 }
 
+/* The time of day is set back, and forth again: the next reading says so. `set_clock.c` has the clock. */
+int clock_set_back(void) {
+    int64_t begin = shown(CLOCK_REALTIME);
+    setenv("CLOCK_SHIFT", "-10", 1);
+    int64_t set = shown(CLOCK_REALTIME);
+    unsetenv("CLOCK_SHIFT");
+    int64_t end = shown(CLOCK_REALTIME);
+    puts(set < begin - 9000 * (int64_t)MS && end >= begin ? "done" : "not set");
+    return 0;
+}
+
 /* ---- waits in parts ---- */
 
-enum { PARTS_MOST = 4, MS = 1000000 };
+enum { PARTS_MOST = 4 };
 static pthread_cond_t in_parts;
 
 /* The kernel's. The library sees no reading. */

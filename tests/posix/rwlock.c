@@ -284,7 +284,7 @@ enum { MEETINGS = 200 };
 static atomic_int meeting, met, writer_done, reader_done;
 static void *meet_as_reader(void *unused) {
     (void)unused;
-    for (int i = 1; i <= MEETINGS; i++) {
+    for (int i = 1; i <= rounds(MEETINGS); i++) {
         await(&meeting, 2 * i - 1);
         OK(pthread_rwlock_rdlock(&rw));
         atomic_fetch_add(&met, 1);
@@ -296,7 +296,7 @@ static void *meet_as_reader(void *unused) {
 }
 static void *write_meanwhile(void *unused) {
     (void)unused;
-    for (int i = 1; i <= MEETINGS; i++) {
+    for (int i = 1; i <= rounds(MEETINGS); i++) {
         while (atomic_load(&meeting) < 2 * i)
             sched_yield(); /* an engine with turns passes this one on */
         OK(pthread_rwlock_wrlock(&rw));
@@ -308,7 +308,7 @@ static void *write_meanwhile(void *unused) {
 static void meet_while_a_writer_waits(int kind) {
     init_kind(kind);
     pthread_t reader = thread_start(meet_as_reader, NULL), writer = thread_start(write_meanwhile, NULL);
-    for (int i = 1; i <= MEETINGS; i++) {
+    for (int i = 1; i <= rounds(MEETINGS); i++) {
         OK(pthread_rwlock_wrlock(&rw));
         atomic_store(&meeting, 2 * i - 1);
         sleep_ms(2); /* the reader sleeps */

@@ -141,20 +141,22 @@ static void *lock_once_detached(void *unused) {
 }
 TEST(ten_thousand_threads__over_a_life, "10 000 threads, 8 at a time, each locks a mutex: count is 10 000") {
     pthread_attr_t attr;
+    const int n = rounds(10000);
     small_attr(&attr);
-    for (int i = 0; i < 10000; i += 8) {
+    for (int i = 0; i < n; i += 8) {
         for (int k = 0; k < 8; k++)
             OK(pthread_create(&threads[k], &attr, lock_once, NULL));
         for (int k = 0; k < 8; k++)
             thread_join(threads[k]);
     }
-    CHECK_INT(counter, 10000);
+    CHECK_INT(counter, n);
 }
 TEST(ten_thousand_threads__detached, "10 000 detached threads, each locks a mutex: count reaches 10 000") {
     pthread_attr_t attr;
     pthread_t t;
+    const int n = rounds(10000);
     small_attr(&attr);
-    for (int i = 0; i < 10000;) {
+    for (int i = 0; i < n;) {
         int rc = pthread_create(&t, &attr, lock_once_detached, NULL);
         if (rc == 0)
             i++;
@@ -163,7 +165,7 @@ TEST(ten_thousand_threads__detached, "10 000 detached threads, each locks a mute
         if (i % 50 == 0 || rc != 0)
             sleep_ms(1);
     }
-    for (long now = 0; now != 10000; sleep_ms(1)) {
+    for (long now = 0; now != n; sleep_ms(1)) {
         OK(pthread_mutex_lock(&mutex));
         now = counter;
         OK(pthread_mutex_unlock(&mutex));

@@ -32,6 +32,9 @@ bool no_realtime(void);         /* SCHED_FIFO refused */
  * busy machine; there are `least` at least, but if those take more than 20 s, and `most` at most. One caller at a time,
  * which begins with done == 0. */
 bool another_round(int done, int least, int most);
+/* n, or the part of it that TOPIC_PART in the environment says (10: a tenth), of the two seconds too. For rounds that
+ * are many because each finds little. */
+int rounds(int n);
 /* Absolute times that no clock accepts, or that have passed by in every clock. */
 extern const struct timespec time_nsec_too_big, time_nsec_negative, time_seconds_negative, time_epoch;
 #define SHORT_MS 60     /* a deadline that is waited for */

@@ -110,10 +110,11 @@ static void note_shown(int64_t ns) {
         ;
 }
 
-/* Does the reading still hold? The kernel's time is `now_ns`. */
+/* Does the reading still hold? The kernel's time is `now_ns`: it is earlier if the clock has been set back. */
 static bool is_same(const struct det_reading *r, clockid_t clock, int64_t now_ns, const struct det_effort *effort) {
     return r->ns == det_self.last_ns + 1 && effort->cpu_ns - r->effort.cpu_ns < DET_SAME_NS &&
            effort->n_sleeps == r->effort.n_sleeps && now_ns - r->at_ns < DET_SAME_KERNEL_NS &&
+           now_ns - r->at_ns > -DET_SAME_NS &&
            (clock == CLOCK_REALTIME || r->at_ns >= __atomic_load_n(&shown_ns, __ATOMIC_RELAXED));
 }
 
