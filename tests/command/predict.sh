@@ -144,7 +144,8 @@ subutai predict --machine host,paper --mesh 2x2 --sync glibc,software four.sbt
 check "a table in which rows say the machine" matches "$out" \
     '^1 application on 2 machines'$'\n''machine +sync .*'$'\n''host +glibc +linux +2 .*'$'\n''paper +software +rr +4 '
 subutai predict --machine host --cores 2,8 four.sbt
-check "a single machine is in the heading" matches "$out" '^1 application on 2 and 8 cores of AMD EPYC, Linux'
+cpu=$(jq -r .machine.cpu "$SOURCE_ROOT/sim/reference.costs")
+check "a single machine is in the heading" test "${out%%, Linux*}" = "1 application on 2 and 8 cores of $cpu"
 
 # ---- failures of the simulation ----
 failed_with() {
