@@ -79,6 +79,7 @@ uint32_t abi_outside_unseen = 1;
 void (*abi_vfork_begins)(void);
 bool (*abi_looks_up_observed)(void *handle, const char *symbol, const void *caller);
 void (*abi_user_changes)(uid_t effective, bool for_good);
+void (*abi_files_end)(void);
 
 static inline void seen_end(struct abi_outside_seen *seen) {
     if (SBT_LIKELY(seen->thread != NULL && abi_outside_is_seen()))

@@ -34,6 +34,8 @@ extern void (*abi_vfork_begins)(void);
 extern bool (*abi_looks_up_observed)(void *handle, const char *symbol, const void *caller);
 /* The same before the process's effective user may change to this one, for good or for a while. */
 extern void (*abi_user_changes)(uid_t effective, bool for_good);
+/* The same before the process may forbid itself to open files (Landlock). */
+extern void (*abi_files_end)(void);
 
 /* Set in a constructor, for good. */
 extern const struct abi_outside_observer *abi_outside_observer;

@@ -269,10 +269,14 @@ static bool may_make(uid_t user) {
  * A program that restricts its system calls need not allow these, and is left alone. A child of vfork has its parent's
  * memory.
  */
+static bool may_begin_file(void) {
+    return rec.state == REC_ON && abi_outside_is_seen() &&
+           !(rec.generation == sbt_fork_generation() && rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) &&
+           !rec_thread_is_vforked() && rec_start();
+}
+
 static void user_changes(uid_t user, bool for_good) {
-    if (rec.state != REC_ON || user == (uid_t)sbt_syscall0(SYS_geteuid) || !abi_outside_is_seen() ||
-        (rec.generation == sbt_fork_generation() && rec.process_id != (uint32_t)sbt_syscall0(SYS_getpid)) ||
-        rec_thread_is_vforked() || !rec_start())
+    if (user == (uid_t)sbt_syscall0(SYS_geteuid) || !may_begin_file())
         return;
     uint64_t signals = sbt_signals_block();
     long fd = !rec_file_is_begun() && may_make(user) ? -EEXIST : descriptor(false);
@@ -283,6 +287,16 @@ static void user_changes(uid_t user, bool for_good) {
     sbt_signals_restore(signals);
 }
 
+/* A file that is open can be written all the same: xz opens its output, and then forbids itself all other files. */
+static void files_end(void) {
+    if (!may_begin_file())
+        return;
+    uint64_t signals = sbt_signals_block();
+    (void)descriptor(false); /* if that fails, so will the first block */
+    sbt_signals_restore(signals);
+}
+
 __attribute__((constructor)) static void observe_user(void) {
+    abi_files_end = files_end;
     abi_user_changes = user_changes;
 }

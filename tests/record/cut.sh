@@ -31,6 +31,16 @@ record strict
 check "the strictest mode: exit 0" is "$status" 0
 record without-clock
 check "the processor's clock is forbidden: exit 0" is "$status" 0
+record no-files
+if [ "$said" = no ]; then
+    skip "a program that forbids itself to open files" "this kernel has no Landlock"
+else
+    check "a program that forbids itself to open files before its first thread: exit 0" is "$status $said" "0 yes"
+    check "its events are there all the same" possible t.sbt mutex_lock=1 thread_create=1 thread_join=1 thread_end=2
+    rm -rf profile
+    subutai profile -o profile -- "$SUBJECT" no-files
+    check "and its profile" is "$status $(ls profile/*.sbt)" "0 profile/cut-subject.sbt"
+fi
 record jumps
 check "handlers leave the recorder by siglongjmp: exit 0" is "$status" 0
 subutai trace info --json t.sbt

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/landlock.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -66,6 +67,32 @@ static void filtered(void) {
     int status = -1;
     SYS(waitpid(child, &status, 0));
     CHECK_INT(status, 0);
+}
+
+static void *touch_on_thread(void *unused) {
+    touch();
+    return unused;
+}
+
+/* Landlock: no file can be opened from now on, but for what is open. Prints "no" where the kernel does not have it. */
+static void no_files(void) {
+    struct landlock_ruleset_attr all = {.handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE |
+                                                             LANDLOCK_ACCESS_FS_WRITE_FILE |
+                                                             LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_MAKE_REG};
+    long rules = syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0);
+    if (rules < 0) {
+        puts("no");
+        return;
+    }
+    pthread_t thread;
+    OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    OK_ERRNO((int)syscall(SYS_landlock_restrict_self, rules, 0));
+    OK_ERRNO(close((int)rules));
+    CHECK_INT(open("t.txt", O_WRONLY | O_CREAT, 0600), -1);
+    OK_ERRNO(close(STDERR_FILENO));
+    OK(pthread_create(&thread, NULL, touch_on_thread, NULL));
+    OK(pthread_join(thread, NULL));
+    puts("yes");
 }
 
 static void refused(void) {
@@ -275,7 +302,7 @@ static const struct {
     void (*does)(void);
 } ways[] = {{"filtered", filtered}, {"refused", refused},       {"strict", strict}, {"without-clock", without_clock},
             {"jumps", jumps},       {"interrupts", interrupts}, {"left", left},     {"vforks", vforks_at_the_end},
-            {"disarmed", disarmed}};
+            {"disarmed", disarmed}, {"no-files", no_files}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {

@@ -265,6 +265,10 @@ SBT_EXPORT long syscall(long number, ...) {
         !another && number == SYS_sched_setaffinity && !keeps_affinity((size_t)argument[1], (const void *)argument[2]);
     judge_filter(number, argument);
     abi_outside_restrict(true, number, argument);
+#ifdef SBT_OBSERVED
+    if (number == SYS_landlock_restrict_self && abi_files_end != NULL)
+        abi_files_end();
+#endif
     judge_child(number, argument);
     if (another && !is_signal(number))
         sbt_pin_tid(target, number != SYS_pidfd_open); /* no thread inherits a file for another one */
