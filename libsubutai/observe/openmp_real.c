@@ -35,6 +35,8 @@ static struct object {
 static uint32_t n_libraries, n_objects; /* atomic; stored behind the entry */
 /* By name, in the program's scope; atomic, stored when the library is complete. */
 static const struct rec_openmp_library *of_all[REC_OPENMP_N_NAMES];
+/* By name: the one of which the program has got our function by a look-up. It may call that from anywhere. */
+static const struct rec_openmp_library *looked_up[REC_OPENMP_N_NAMES];
 static uint32_t writing; /* a thread writes: the fork generation of its process, plus 1; atomic */
 
 static bool is_own(sbt_function *f) {
@@ -141,8 +143,10 @@ static const struct rec_openmp_library *in_program(enum rec_openmp_name name) {
     return library;
 }
 
-/* The last one that has the name. */
+/* The one that was looked up by that name, or the last one that has it. */
 static const struct rec_openmp_library *any(enum rec_openmp_name name) {
+    if (looked_up[name] != NULL)
+        return looked_up[name];
     for (uint32_t i = n_libraries; i > 0; i--)
         if (libraries[i - 1].functions[name] != NULL)
             return &libraries[i - 1];
@@ -213,6 +217,8 @@ static bool is_callers(const void *caller, enum rec_openmp_name name, const stru
     struct object o;
     if (its == NULL)
         its = in_program(name);
+    if (its == NULL)
+        its = in_scope_of(caller, name);
     if (its != NULL)
         return its == library;
     if (n_objects == N_OBJECTS || !range_of(caller, &o))
@@ -225,7 +231,9 @@ static bool is_callers(const void *caller, enum rec_openmp_name name, const stru
 
 /*
  * A look-up in a library's own scope passes over the functions of this folder. The program gets them all the same if
- * its calls will find that library. Where it has several, it calls those that it has asked for, and they are not seen.
+ * its calls will find that library, also those that it makes from code of no library, as libffi does for Python. So
+ * of each name our function stands for one library. Where the program has several, it calls those of the others
+ * directly, and they are not seen.
  */
 static bool looks_up(void *handle, const char *symbol, const void *caller) {
     unsigned name = 0;
@@ -239,7 +247,10 @@ static bool looks_up(void *handle, const char *symbol, const void *caller) {
     rec_errors_keep();
     const struct rec_openmp_library *library = take(handle, found);
     bool finds = library != NULL && library->has_regions && library->functions[name] == found &&
+                 (looked_up[name] == NULL || looked_up[name] == library) &&
                  is_callers(caller, (enum rec_openmp_name)name, library);
+    if (finds)
+        looked_up[name] = library;
     rec_errors_drop();
     __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
     return finds;
