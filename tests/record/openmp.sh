@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}" "${LOOKED_UP:?}" "${ELSEWHERE:?}" "${ELSEWHERE_CALLS:?}" "${ELSEWHERE_REGION:?}"
+: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}" "${LOOKED_UP:?}" "${ELSEWHERE:?}" "${ELSEWHERE_CALLS:?}" "${ELSEWHERE_REGION:?}" "${LOOKING:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -319,6 +319,12 @@ elsewhere() { # LIBRARY LIBRARY
 }
 elsewhere libgomp.so.1 "$PWD/libgomq.so.1"
 elsewhere "$PWD/libgomq.so.1" libgomp.so.1
+
+# A region in a constructor, while other threads look functions up: each has a lock for which the other may wait.
+for i in {1..30}; do cp "$JUMPS" "loaded$i.so"; done
+rm -f ./*.sbt
+subutai record -o t.sbt --engine glibc -- "$LOOKING" libgomp.so.1 ./loaded*.so
+check "modules with regions in their constructors, while functions are looked up" is "$status $out" "0 30 modules"
 
 # A library with some functions of OpenMP's names is no run-time library: its futexes are the program's.
 rm -f ./*.sbt

@@ -4,6 +4,8 @@
 # refused a thread or memory. Names of tests, what checks expect, and stacks have the same words.
 . "$SOURCE_ROOT/tests/command/lib.sh"
 
+status=0 out='' err='' # of no run of the command
+
 # fails SECONDS STATUS LINE...: what becomes of such a run, of which the limit is 2 s
 fails() {
     cat >subject <<EOF
