@@ -9,6 +9,9 @@
  * All functions of a library are looked up at once, by the thread that meets a region or by one in no region. What was
  * found is known by the addresses of the site's object, and is read without a lock. The library stays loaded. The
  * object may be unloaded and loaded again: it has the same library then.
+ *
+ * The dynamic linker is asked with no lock held: a thread in a constructor has the linker's, and may come here for one
+ * of ours. So two threads may find the same; what the second one found is dropped.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -20,6 +23,7 @@
 #include "observe/errors.h"
 #include "observe/record.h"
 #include "os/fork.h"
+#include "os/signals.h"
 
 enum { N_OBJECTS = 256, N_LIBRARIES = 16 };
 
@@ -35,6 +39,8 @@ static struct object {
 static uint32_t n_libraries, n_objects; /* atomic; stored behind the entry */
 /* By name, in the program's scope; atomic, stored when the library is complete. */
 static const struct rec_openmp_library *of_all[REC_OPENMP_N_NAMES];
+/* By name: the one of which the program has got our function by a look-up. It may call that from anywhere. */
+static const struct rec_openmp_library *looked_up[REC_OPENMP_N_NAMES];
 static uint32_t writing; /* a thread writes: the fork generation of its process, plus 1; atomic */
 
 static bool is_own(sbt_function *f) {
@@ -96,27 +102,80 @@ static void keep_apart(const struct rec_openmp_library *l) {
     __atomic_store_n(&rec.apart_from, from, __ATOMIC_RELEASE);
 }
 
+/* ---- the lists; the dynamic linker is not asked here, nor does a handler come in between ---- */
+
+/* In a forked child a thread that was writing is not there. */
+static uint64_t begin_writing(void) {
+    uint64_t signals = sbt_signals_block();
+    uint32_t mine = sbt_fork_generation() + 1;
+    for (unsigned i = 0;; i++) {
+        uint32_t seen = __atomic_load_n(&writing, __ATOMIC_RELAXED);
+        if (seen != mine &&
+            __atomic_compare_exchange_n(&writing, &seen, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return signals;
+        rec_wait_a_moment(i);
+    }
+}
+
+static void end_writing(uint64_t signals) {
+    __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
+    sbt_signals_restore(signals);
+}
+
+/* 0: the address is not known, and the result is NULL. */
+static const struct rec_openmp_library *at_address(uintptr_t from) {
+    for (uint32_t i = __atomic_load_n(&n_libraries, __ATOMIC_ACQUIRE); i > 0; i--)
+        if (from != 0 && libraries[i - 1].from == from)
+            return &libraries[i - 1];
+    return NULL;
+}
+
+/* The list's entry of that library. NULL: there is no room. */
+static const struct rec_openmp_library *add_library(const struct rec_openmp_library *found) {
+    uint64_t signals = begin_writing();
+    const struct rec_openmp_library *library = at_address(found->from);
+    if (library == NULL && n_libraries < N_LIBRARIES) {
+        library = &libraries[n_libraries];
+        libraries[n_libraries] = *found;
+        __atomic_store_n(&n_libraries, n_libraries + 1, __ATOMIC_RELEASE);
+        if (library->has_regions)
+            keep_apart(library);
+    }
+    end_writing(signals);
+    return library;
+}
+
+/* False: there is no room. An object that is there already, as by another thread, stays what it is. */
+static bool add_object(const struct object *o) {
+    uint64_t signals = begin_writing();
+    uint32_t i = 0;
+    while (i < n_objects && (objects[i].from != o->from || objects[i].to != o->to))
+        i++;
+    bool is_new = i == n_objects && n_objects < N_OBJECTS;
+    if (is_new) {
+        objects[n_objects] = *o;
+        __atomic_store_n(&n_objects, n_objects + 1, __ATOMIC_RELEASE);
+    }
+    end_writing(signals);
+    return is_new || (i < n_objects && objects[i].library == o->library);
+}
+
+/* ---- looking ---- */
+
 /* The library that has this function, which a caller in that scope finds. NULL: there is no room. */
 static const struct rec_openmp_library *take(void *scope, sbt_function *has) {
     Dl_info info;
     struct object its = {0};
-    const bool is_known = range_of((const void *)(uintptr_t)has, &its);
-    for (uint32_t i = 0; i < n_libraries; i++)
-        if (is_known && libraries[i].from == its.from)
-            return &libraries[i];
-    if (n_libraries == N_LIBRARIES || dladdr((void *)(uintptr_t)has, &info) == 0)
-        return NULL;
+    (void)range_of((const void *)(uintptr_t)has, &its);
+    const struct rec_openmp_library *library = at_address(its.from);
+    if (library != NULL || dladdr((void *)(uintptr_t)has, &info) == 0)
+        return library;
     void *own = open_loaded(info.dli_fname); /* and not closed: the library stays */
-    struct rec_openmp_library *library = &libraries[n_libraries];
-    library->from = its.from;
-    library->to = its.to;
+    struct rec_openmp_library found = {.from = its.from, .to = its.to};
     for (int i = 0; i < REC_OPENMP_N_NAMES; i++)
-        library->functions[i] = look_up(own != NULL ? own : scope, (enum rec_openmp_name)i);
-    library->has_regions = has_regions(library);
-    __atomic_store_n(&n_libraries, n_libraries + 1, __ATOMIC_RELEASE);
-    if (library->has_regions)
-        keep_apart(library);
-    return library;
+        found.functions[i] = look_up(own != NULL ? own : scope, (enum rec_openmp_name)i);
+    found.has_regions = has_regions(&found);
+    return add_library(&found);
 }
 
 /* In the scope of that object's file, or of the object that the function is in. */
@@ -141,9 +200,12 @@ static const struct rec_openmp_library *in_program(enum rec_openmp_name name) {
     return library;
 }
 
-/* The last one that has the name. */
+/* The one that was looked up by that name, or the last one that has it. */
 static const struct rec_openmp_library *any(enum rec_openmp_name name) {
-    for (uint32_t i = n_libraries; i > 0; i--)
+    const struct rec_openmp_library *given = __atomic_load_n(&looked_up[name], __ATOMIC_ACQUIRE);
+    if (given != NULL)
+        return given;
+    for (uint32_t i = __atomic_load_n(&n_libraries, __ATOMIC_ACQUIRE); i > 0; i--)
         if (libraries[i - 1].functions[name] != NULL)
             return &libraries[i - 1];
     return NULL;
@@ -179,53 +241,44 @@ static const struct rec_openmp_library *known(const void *site, enum rec_openmp_
     return NULL;
 }
 
-/* In a forked child a thread that was writing is not there. */
-static void begin_writing(void) {
-    uint32_t mine = sbt_fork_generation() + 1;
-    for (unsigned i = 0;; i++) {
-        uint32_t seen = __atomic_load_n(&writing, __ATOMIC_RELAXED);
-        if (seen != mine &&
-            __atomic_compare_exchange_n(&writing, &seen, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return;
-        rec_wait_a_moment(i);
-    }
-}
-
 /* ---- functions that the program looks up by name ---- */
-
-/* False: another thread writes. It may wait for the dynamic linker's lock, which the caller may hold. */
-static bool try_writing(void) {
-    enum { N_TRIES = 100 };
-    uint32_t mine = sbt_fork_generation() + 1;
-    for (unsigned i = 0; i < N_TRIES; i++) {
-        uint32_t seen = __atomic_load_n(&writing, __ATOMIC_RELAXED);
-        if (seen != mine &&
-            __atomic_compare_exchange_n(&writing, &seen, mine, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return true;
-        rec_wait_a_moment(i);
-    }
-    return false;
-}
 
 /* Would a call from the caller's object go to that library? If nothing is known of the object, it does from now on. */
 static bool is_callers(const void *caller, enum rec_openmp_name name, const struct rec_openmp_library *library) {
-    const struct rec_openmp_library *its = of_all[name] != NULL ? of_all[name] : known(caller, name);
+    const struct rec_openmp_library *its = __atomic_load_n(&of_all[name], __ATOMIC_ACQUIRE);
     struct object o;
     if (its == NULL)
+        its = known(caller, name);
+    if (its == NULL)
         its = in_program(name);
+    if (its == NULL)
+        its = in_scope_of(caller, name);
     if (its != NULL)
         return its == library;
-    if (n_objects == N_OBJECTS || !range_of(caller, &o))
+    if (!range_of(caller, &o))
         return false;
     o.library = library;
-    objects[n_objects] = o;
-    __atomic_store_n(&n_objects, n_objects + 1, __ATOMIC_RELEASE);
-    return true;
+    return add_object(&o);
+}
+
+/* Does our function of that name stand for that library? */
+static bool stands_for(enum rec_openmp_name name, const struct rec_openmp_library *library) {
+    const struct rec_openmp_library *given = __atomic_load_n(&looked_up[name], __ATOMIC_ACQUIRE);
+    return given == NULL || given == library;
+}
+
+/* From now on, if for no other. */
+static bool make_stand_for(enum rec_openmp_name name, const struct rec_openmp_library *library) {
+    const struct rec_openmp_library *none = NULL;
+    return __atomic_compare_exchange_n(&looked_up[name], &none, library, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+           none == library;
 }
 
 /*
  * A look-up in a library's own scope passes over the functions of this folder. The program gets them all the same if
- * its calls will find that library. Where it has several, it calls those that it has asked for, and they are not seen.
+ * its calls will find that library, also those that it makes from code of no library, as libffi does for Python. So
+ * of each name our function stands for one library. Where the program has several, it calls those of the others
+ * directly, and they are not seen.
  */
 static bool looks_up(void *handle, const char *symbol, const void *caller) {
     unsigned name = 0;
@@ -234,14 +287,15 @@ static bool looks_up(void *handle, const char *symbol, const void *caller) {
     sbt_function *found = NULL;
     if (name < REC_OPENMP_N_NAMES && sbt_elf_own(symbol) != NULL)
         *(void **)(void *)&found = sbt_real_dlsym()(handle, symbol);
-    if (found == NULL || is_own(found) || !try_writing())
+    if (found == NULL || is_own(found))
         return false;
     rec_errors_keep();
     const struct rec_openmp_library *library = take(handle, found);
     bool finds = library != NULL && library->has_regions && library->functions[name] == found &&
-                 is_callers(caller, (enum rec_openmp_name)name, library);
+                 stands_for((enum rec_openmp_name)name, library) &&
+                 is_callers(caller, (enum rec_openmp_name)name, library) &&
+                 make_stand_for((enum rec_openmp_name)name, library);
     rec_errors_drop();
-    __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
     return finds;
 }
 
@@ -257,20 +311,15 @@ const struct rec_openmp_library *rec_openmp_library_of(enum rec_openmp_name name
         return library;
     if (else_this != NULL && else_this->functions[name] != NULL)
         return else_this;
-    begin_writing();
-    if ((library = known(site, name)) == NULL) {
-        rec_errors_keep();
-        library = find(site, name);
-        rec_errors_drop();
-    }
+    rec_errors_keep();
+    library = find(site, name);
+    rec_errors_drop();
     if (library != NULL && library->functions[name] == NULL)
         library = NULL;
-    if (library != NULL && of_all[name] == NULL && n_objects < N_OBJECTS && !rec_openmp_is_jump(site) &&
+    if (library != NULL && __atomic_load_n(&of_all[name], __ATOMIC_ACQUIRE) == NULL && !rec_openmp_is_jump(site) &&
         known(site, name) == NULL && range_of(site, &o)) {
         o.library = library;
-        objects[n_objects] = o;
-        __atomic_store_n(&n_objects, n_objects + 1, __ATOMIC_RELEASE);
+        (void)add_object(&o);
     }
-    __atomic_store_n(&writing, 0, __ATOMIC_RELEASE);
     return library;
 }

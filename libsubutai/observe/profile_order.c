@@ -23,6 +23,7 @@
 
 #include "observe/profile.h"
 #include "observe/stack.h"
+#include "os/signals.h"
 
 enum { PROBES = 4, LOG_ORDERS = 9 };
 _Static_assert(1 << LOG_ORDERS == PROFILE_N_ORDERS, "its binary logarithm");
@@ -192,14 +193,24 @@ __attribute__((no_sanitize("thread"))) static bool holds(const struct rec_profil
     return false;
 }
 
-/* Records and profiles stay mapped as long as the process lives, and those of a forked child's parent are in no list.
- * Relaxed: the thread that is found may give the lock back, or end, at this moment. */
-uint32_t rec_profile_holder(uintptr_t object) {
+/* Relaxed: the thread that is found may give the lock back, or end, at this moment. */
+static uint32_t holder(uintptr_t object) {
     for (const struct rec_thread *t = __atomic_load_n(&rec.threads, __ATOMIC_ACQUIRE); t != NULL; t = t->next)
         if (t != rec_self && t->profile != NULL && __atomic_load_n(&t->state, __ATOMIC_RELAXED) == REC_LIVE &&
             holds(t->profile, object))
             return __atomic_load_n(&t->number, __ATOMIC_RELAXED);
     return SBT_TRACE_NONE;
+}
+
+/*
+ * Records and profiles stay mapped as long as the process lives, and those of a forked child's parent are in no list.
+ * No handler comes in between: if it forked, the child would go on here with records that it has unmapped.
+ */
+uint32_t rec_profile_holder(uintptr_t object) {
+    uint64_t signals = sbt_signals_block();
+    uint32_t found = holder(object);
+    sbt_signals_restore(signals);
+    return found;
 }
 
 void rec_profile_put_orders(struct rec_profile *p) {

@@ -119,8 +119,8 @@ struct rec_thread {
     uint64_t call_work_ns;          /* in_call: the work before the call, and before calls that it interrupts */
     uintptr_t call_at;              /* in_call: the call's place on the stack */
     struct rec_waits_at call_waits; /* in_call */
-    /* When the thread began; for how long it had no core, plus 1, 0: not known yet (atomic). */
-    uint64_t begin_ns, queued_ns;
+    /* When the thread began; for how long it had no core, plus 1, 0: not known yet (atomic); and before it began. */
+    uint64_t begin_ns, queued_ns, queued_before_ns;
     bool attached;  /* made at a call of the thread's own: its end will not be seen */
     uint64_t known; /* atomic: REC_UNKNOWN with its number, or how far process.c has come with it */
     /*

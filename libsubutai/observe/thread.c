@@ -68,7 +68,7 @@ static void renew(struct rec_thread *t, uint32_t number) {
     __atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
     t->busy = t->n_pending = t->n_batch = t->n_taken = t->n_lost = t->n_apart = 0;
     t->flushing = t->has_arrived = t->stands = false;
-    t->carried_ns = t->long_after = t->end_ns = t->queued_ns = 0;
+    t->carried_ns = t->long_after = t->end_ns = t->queued_ns = t->queued_before_ns = 0;
     t->in_call = 0;
     t->creating = NULL;
     t->owed_ns = 0;
@@ -101,17 +101,22 @@ uint64_t rec_thread_lost(const struct rec_thread *t) {
     return n + n_halfway(t) + t->n_pending + rec_profile_lost(t) + __atomic_load_n(&t->n_lost, __ATOMIC_RELAXED);
 }
 
+/* What the kernel has counted since the thread was made: how long it could run and had no core. */
+static bool read_queued(uint32_t tid, uint64_t *queued_ns) {
+    uint64_t cpu_ns;
+    return !sbt_fence_is_forbidden() && sbt_proc_used(tid, &cpu_ns, queued_ns);
+}
+
 /*
- * The kernel counts how long a thread could run and had no core. Reading that takes three system calls, once in a
- * thread's life: of a thread that lives for less than a millisecond it is left out. Relaxed: if the thread ends as the
- * trace does, both its own thread and the one that ends the trace may read it, and either is right.
+ * Reading that takes three system calls, once in a thread's life: of a thread that lives for less than a millisecond it
+ * is left out. Relaxed: if the thread ends as the trace does, both its own thread and the one that ends the trace may
+ * read it, and either is right.
  */
 void rec_thread_read_queued(struct rec_thread *t, uint64_t now_ns) {
     enum { LEAST_LIFE_NS = 1000000 };
-    uint64_t cpu_ns, queued_ns;
-    if (rec_above_zero(now_ns, t->begin_ns) >= LEAST_LIFE_NS && !sbt_fence_is_forbidden() &&
-        sbt_proc_used(t->tid, &cpu_ns, &queued_ns))
-        __atomic_store_n(&t->queued_ns, queued_ns + 1, __ATOMIC_RELAXED);
+    uint64_t queued_ns;
+    if (rec_above_zero(now_ns, t->begin_ns) >= LEAST_LIFE_NS && read_queued(t->tid, &queued_ns))
+        __atomic_store_n(&t->queued_ns, rec_above_zero(queued_ns, t->queued_before_ns) + 1, __ATOMIC_RELAXED);
 }
 
 void rec_thread_put_queued(struct rec_thread *t) {
@@ -282,6 +287,8 @@ SBT_NOINLINE struct rec_thread *rec_thread_attach(void) {
         t = rec_thread_new();
     }
     if (t != NULL) {
+        /* It is older than its record: it was another program before an exec, or has computed in a forked child. */
+        (void)read_queued((uint32_t)sbt_syscall0(SYS_gettid), &t->queued_before_ns);
         rec_thread_run(t);
         __atomic_store_n(&t->attached, true, __ATOMIC_RELAXED);
     }

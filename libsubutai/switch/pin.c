@@ -151,11 +151,23 @@ static bool may_be_unbound(void) {
 }
 
 /*
+ * No: in a child of vfork, which chooses its own CPUs, and has the memory of the thread that waits for it at home.
+ * Where a filter refuses to tell, it is taken for the thread.
+ */
+static bool is_the_thread_itself(void) {
+    const struct sbt_fiber *f = sbt_self.fiber;
+    if (f != NULL && f->carrier != NULL)
+        return true;
+    long tid = sbt_syscall0(SYS_gettid);
+    return tid <= 0 || tid == (long)sbt_thread_tid();
+}
+
+/*
  * Beside other threads: a thread that has the CPUs of the beginning, as the carriers have, is pinned until it has them
  * again. One that has others, as what it has inherited, is pinned for good: its carriers may have other ones.
  */
 void sbt_pin_before_affinity(void) {
-    if (may_be_unbound())
+    if (may_be_unbound() || !is_the_thread_itself())
         return;
     bool is_bound = (sbt_self.pin & SBT_PIN_WHILE_BOUND) != 0;
     if (sbt_switch_wanted)
@@ -166,7 +178,7 @@ void sbt_pin_before_affinity(void) {
 
 void sbt_pin_after_affinity(void) {
     struct sbt_fiber *f = sbt_self.fiber;
-    if (!sbt_switch_wanted || sbt_switch_is_fixed())
+    if (!sbt_switch_wanted || sbt_switch_is_fixed() || !is_the_thread_itself())
         return;
     bool as_at_start = sbt_cpus_are_as_at_start();
     if (as_at_start)

@@ -3,7 +3,7 @@
 # OpenMP under the recorder: regions, barriers, critical sections and locks are events in known numbers, by name; the
 # program computes what it does without.
 . "$(dirname "$0")/../command/lib.sh"
-: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}" "${LOOKED_UP:?}"
+: "${SUBJECT:?}" "${CONTENDED:?}" "${CHECK:?}" "${LOADER:?}" "${GCC_LOADER:?}" "${WITHOUT:?}" "${DECOY:?}" "${MODULE:?}" "${JUMPS:?}" "${PLUGINS:?}" "${PLUGIN:?}" "${STUBBED:?}" "${LOOKED_UP:?}" "${ELSEWHERE:?}" "${ELSEWHERE_CALLS:?}" "${ELSEWHERE_REGION:?}" "${LOOKING:?}"
 
 possible() { # FILE COUNT...
     local said
@@ -303,6 +303,28 @@ if [[ -n $llvms ]]; then
 else
     skip "functions that are looked up in two run-time libraries" "no LLVM's"
 fi
+
+# Two run-time libraries that are one under two names: what was looked up in one of them is called in that one, also from a
+# module that is of neither, and a module's own regions are its library's. The module is of the first.
+gnus=$(ldd "$SUBJECT" | grep -oE '/[^ ]*libgomp[^ ]*' | head -n 1)
+sed 's/libgomp\.so\.1/libgomq.so.1/g' "$gnus" >libgomq.so.1
+elsewhere() { # LIBRARY LIBRARY
+    local calls
+    check "$*, without the recorder" is "$("$ELSEWHERE" "$ELSEWHERE_CALLS" "$ELSEWHERE_REGION" "$@" | tr '\n' ' ')" "3 3 3 "
+    for calls in all waits; do
+        rm -f ./*.sbt
+        subutai record -o t.sbt --engine glibc --record-calls $calls -- "$ELSEWHERE" "$ELSEWHERE_CALLS" "$ELSEWHERE_REGION" "$@"
+        check "$*, $calls recorded: calls find the library that was asked" is "$status $(tr '\n' ' ' <<<"$out")" "0 3 3 3 "
+    done
+}
+elsewhere libgomp.so.1 "$PWD/libgomq.so.1"
+elsewhere "$PWD/libgomq.so.1" libgomp.so.1
+
+# A region in a constructor, while other threads look functions up: each has a lock for which the other may wait.
+for i in {1..30}; do cp "$JUMPS" "loaded$i.so"; done
+rm -f ./*.sbt
+subutai record -o t.sbt --engine glibc -- "$LOOKING" libgomp.so.1 ./loaded*.so
+check "modules with regions in their constructors, while functions are looked up" is "$status $out" "0 30 modules"
 
 # A library with some functions of OpenMP's names is no run-time library: its futexes are the program's.
 rm -f ./*.sbt

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Threads that are off the processor between calls: four compute for 30 ms each on one CPU, and one sleeps for 60 ms.
- * usage: cores [kill]; with it, the process ends itself by SIGKILL then.
+ * usage: cores [kill]; with it, the process ends itself by SIGKILL then. cores exec, or fork: the main thread has
+ * waited for a core for long before there is anything to record of it, as another program or as a forked child, and
+ * then sleeps alone for 60 ms.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -39,13 +45,44 @@ static void *sleeps(void *argument) {
     return argument;
 }
 
+/* Until the thread has computed for 100 ms beside a process that does nothing else, on the same CPU. */
+static void compete(void) {
+    uint64_t until = cpu_ns() + 100000000;
+    pid_t other = fork();
+    while (other == 0 || cpu_ns() < until)
+        ;
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+}
+
+static void sleep_after(const char *what, char *program) {
+    if (strcmp(what, "exec") == 0) {
+        compete();
+        execl("/proc/self/exe", program, "sleep", (char *)NULL);
+    }
+    if (strcmp(what, "fork") == 0) {
+        synchronize();
+        if (fork() != 0) {
+            wait(NULL);
+            exit(0);
+        }
+        compete();
+    }
+    sleeps(NULL);
+    pthread_t thread; /* with which the trace begins */
+    pthread_create(&thread, NULL, sleeps, NULL);
+    pthread_join(thread, NULL);
+    exit(0);
+}
+
 int main(int argc, char **argv) {
-    (void)argv;
     pthread_t threads[5];
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     sched_setaffinity(0, sizeof one, &one);
+    if (argc > 1 && strcmp(argv[1], "kill") != 0)
+        sleep_after(argv[1], argv[0]);
     for (int i = 0; i < 5; i++)
         pthread_create(&threads[i], NULL, i < 4 ? computes : sleeps, NULL);
     for (int i = 0; i < 5; i++)

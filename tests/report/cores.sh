@@ -29,5 +29,13 @@ for calls in all waits; do
         'Waiting for a core, in calls too: [0-9.]+ ms, [0-9.]+ % of the time; short-lived and killed threads are not counted'
     subutai trace info t.sbt
     check "$calls: the trace is whole" is "$status $err" "0 "
+    for before in exec fork; do
+        rm -f ./*.sbt
+        subutai record -o t.sbt --engine glibc --record-calls $calls -- "$CORES" $before
+        traces=(t*.sbt) # t.PID.sbt is before t.sbt
+        subutai report --json "${traces[0]}"
+        check "$calls: what the first thread waited for a core before its record ($before) is not in it" json '.[0].threads[0] |
+            .off_cpu_ns > 54e6 and .queued_ns < 0.8 * .off_cpu_ns and .queued_ns < .life_ns'
+    done
 done
 finish

@@ -8,6 +8,7 @@
 #include "scene.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -384,8 +385,11 @@ static void back_by_syscall(void) {
  * ---- bound, and back, beside other threads, as Intel's build does for each thread that it creates. Bound, main has
  * that CPU wherever it waits, and so has a thread that it creates then, also after main has the others again.
  */
-static void *meet_thrice_as_often(void *number) {
-    for (int i = 0; i < 3 * ROUNDS; i++)
+static atomic_int last_round; /* of the others; INT_MAX: main does not know yet */
+static int n_met;             /* main's rounds */
+
+static void *meet_until_last(void *number) {
+    for (int i = 1; i <= last_round; i++)
         meet();
     return number;
 }
@@ -397,7 +401,7 @@ static bool is_bound_to(const cpu_set_t *cpus) {
 }
 
 static void *stay_bound(void *one) {
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 1; i <= last_round; i++) {
         CHECK(is_bound_to(one));
         meet();
     }
@@ -405,41 +409,87 @@ static void *stay_bound(void *one) {
     return NULL;
 }
 
+static void begin_rounds(int last) {
+    n_met = 0;
+    last_round = last;
+    OK(pthread_barrier_init(&barrier, NULL, N + 1));
+}
+
+static bool meet_once(const cpu_set_t *cpus) {
+    n_met++;
+    meet();
+    CHECK(is_bound_to(cpus));
+    return proc_kernel_thread() != getpid();
+}
+
 static int meet_rounds(const cpu_set_t *cpus) {
     int n_away = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        meet();
-        n_away += proc_kernel_thread() != getpid();
-        CHECK(is_bound_to(cpus));
-    }
+    for (int i = 0; i < ROUNDS; i++)
+        n_away += meet_once(cpus);
     return n_away;
 }
 
-static void back_beside_by(int (*bind)(const cpu_set_t *)) {
+/* For as long as that takes: beside others that have the CPUs the monitor keeps all threads at home for a while. */
+static void meet_until_away(const cpu_set_t *cpus) {
+    while (meet_rounds(cpus) == 0 && getenv("SWITCHED") != NULL)
+        ;
+}
+
+static void end_rounds(const cpu_set_t *cpus) {
+    last_round = n_met + 1; /* a thread that is late in this round or in the one before comes to that one */
+    meet_once(cpus);
+    all_end();
+}
+
+static cpu_set_t first_cpu(void) {
     cpu_set_t one;
     SYS(sched_getaffinity(0, sizeof all_cpus, &all_cpus));
     CPU_ZERO(&one);
     for (int i = 0; CPU_COUNT(&one) == 0; i++)
         if (CPU_ISSET(i, &all_cpus))
             CPU_SET(i, &one);
-    OK(pthread_barrier_init(&barrier, NULL, N + 1));
+    return one;
+}
+
+static void back_beside_by(int (*bind)(const cpu_set_t *)) {
+    cpu_set_t one = first_cpu();
+    begin_rounds(INT_MAX);
     for (long i = 0; i < N; i++)
-        threads[i] = thread_start(meet_thrice_as_often, (void *)i);
-    check_switched(meet_rounds(&all_cpus));
+        threads[i] = thread_start(meet_until_last, (void *)i);
+    meet_until_away(&all_cpus);
     SYS(bind(&one));
     CHECK_ERRNO(bind(&(cpu_set_t){{0}}), EINVAL);
     CHECK(meet_rounds(&one) == 0 || CPU_EQUAL(&one, &all_cpus));
     SYS(bind(&all_cpus));
-    check_switched(meet_rounds(&all_cpus));
-    all_end();
+    meet_until_away(&all_cpus);
+    end_rounds(&all_cpus);
 
-    OK(pthread_barrier_init(&barrier, NULL, 2));
+    begin_rounds(INT_MAX);
     SYS(bind(&one));
-    pthread_t bound = thread_start(stay_bound, &one);
+    for (int i = 0; i < N; i++)
+        threads[i] = thread_start(stay_bound, &one);
     SYS(bind(&all_cpus));
-    check_switched(meet_rounds(&all_cpus));
-    thread_join(bound);
+    meet_until_away(&all_cpus);
+    end_rounds(&all_cpus);
+}
+
+/* A child of vfork that has the other CPUs again: main has not, nor have the threads that it creates. */
+static void back_in_vforked(void) {
+    cpu_set_t one = first_cpu();
+    OK(pthread_barrier_init(&barrier, NULL, 1));
+    thread_join(thread_start(meet_others, NULL));
     OK(pthread_barrier_destroy(&barrier));
+    SYS(bind_by_call(&one));
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(bind_by_call(&all_cpus) != 0);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    begin_rounds(ROUNDS);
+    for (int i = 0; i < N; i++)
+        threads[i] = thread_start(stay_bound, &one);
+    CHECK(meet_rounds(&one) == 0 || CPU_EQUAL(&one, &all_cpus));
+    all_end();
 }
 
 static void back_beside_by_call(void) {
@@ -482,6 +532,7 @@ int main(int argc, char **argv) {
         {"bound-and-back-beside-by-call", back_beside_by_call},
         {"bound-and-back-beside-by-thread", back_beside_by_thread},
         {"bound-and-back-beside-by-syscall", back_beside_by_syscall},
+        {"bound-and-back-in-vforked", back_in_vforked},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);
