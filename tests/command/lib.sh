@@ -59,9 +59,9 @@ check() {
     else
         point 1 "$text"
         note "failed: $*"
-        note "status: $status"
-        note "stdout: $out"
-        note "stderr: $err"
+        note "status: ${status-}"
+        note "stdout: ${out-}"
+        note "stderr: ${err-}"
     fi
 }
 

@@ -12,7 +12,7 @@ symbols=$(nm -D --defined-only --format=posix "$BUILD_ROOT/trace/libsubutai-trac
 check "the library exports reading, and nothing else" is "$symbols" "sbt_trace_close sbt_trace_end sbt_trace_info sbt_trace_object_address sbt_trace_object_made \
 sbt_trace_op_name sbt_trace_open sbt_trace_order_next sbt_trace_read_addresses sbt_trace_read_columns sbt_trace_read_counts sbt_trace_read_lanes \
 sbt_trace_read_routines sbt_trace_read_tallies sbt_trace_reader_free sbt_trace_reader_limit sbt_trace_reader_new sbt_trace_reader_select sbt_trace_site_name sbt_trace_stack \
-sbt_trace_tally_begin sbt_trace_tally_next sbt_trace_thread_routine sbt_trace_type_name "
+sbt_trace_tally_begin sbt_trace_tally_next sbt_trace_thread_queued sbt_trace_thread_routine sbt_trace_type_name "
 loads=(-c 'import subutai; print(subutai.load("four.sbt").events.height)')
 four four.sbt
 PYSUBUTAI_LIBRARY=$BUILD_ROOT/trace/libsubutai-trace.so run "$python" "${loads[@]}"

@@ -39,6 +39,13 @@ printf '%s\n' '0 thread_create other=1' '0 thread_create other=2' '0 rwlock_wrlo
     '2 rwlock_rdlock object=0 order=1 work=100 took=20000' '2 rwlock_unlock object=0' '2 thread_end' |
     "$WRITE_TRACE" readers.sbt
 writes "two readers" readers.sbt
+# The last of two readers is the next writer: no other thread kept it waiting.
+printf '%s\n' '0 thread_create other=1' '0 thread_create other=2' '0 thread_end' \
+    '1 rwlock_rdlock object=0 order=1 work=100' '1 rwlock_unlock object=0 work=3000' \
+    '1 rwlock_wrlock object=0 order=2 work=100 took=5000' '1 rwlock_unlock object=0' '1 thread_end' \
+    '2 rwlock_rdlock object=0 order=1 work=100' '2 rwlock_unlock object=0 work=1000' '2 thread_end' |
+    "$WRITE_TRACE" own.sbt
+writes "a reader that writes next" own.sbt
 # Of a profile, where by the recorder's times a wait ended before the unlock began that ended it. Another one did not.
 printf '%s\n' '0 thread_create other=1' '0 mutex_unlock object=0 order=1 work=10000' \
     '0 mutex_unlock object=1 order=1 work=5000' '0 thread_end' \
@@ -51,6 +58,7 @@ run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/perfetto_check.py" "$
 points ""
 check "a thread's name has its routine's" grep -qE '^# thread [1-4] subject\.c:[0-9]+ everything ' <<<"$out"
 check "arrows of the wait that ends early: none, but of the other one" matches "$out" "early.sbt: 1 arrows from"
+check "arrows of a reader that writes next: none" matches "$out" "own.sbt: 0 arrows from"
 check "arrows of the generated trace" matches "$out" "made.sbt: 9 arrows from"
 run_as_long "$PYSUBUTAI_PYTHON" "$SOURCE_ROOT/tests/python/perfetto_plants.py" misuse.sbt misuse.sbt.pftrace
 points "a mistake in it: "

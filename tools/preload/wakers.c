@@ -217,8 +217,15 @@ static void release(struct wakers *w, const struct wakers_walk *walk, uint32_t o
         struct wait *wait = &w->waits[w->sorted[low]];
         if (by_release(wait, object, what, number) != 0)
             return;
-        if (wait->thread == walk->thread || at_ns > wait->end_ns || at_ns < wait->release_ns)
+        if (at_ns > wait->end_ns || at_ns < wait->release_ns)
             continue;
+        if (wait->thread == walk->thread) { /* what it gave back itself, as the last of several readers */
+            if (at_ns > wait->release_ns && what == AFTER_ANY) {
+                wait->releaser = SBT_TRACE_NONE;
+                wait->release_ns = at_ns;
+            }
+            continue;
+        }
         wait->releaser = walk->thread;
         wait->release_ns = at_ns;
         wait->release_index = walk->index;
