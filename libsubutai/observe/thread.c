@@ -343,7 +343,9 @@ static void write_block(struct rec_thread *t) {
     uint64_t signals = sbt_signals_block();
     t->flushing = true;
     trace_encoder_header(e, &header);
-    if (!rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
+    /* In a child that a handler has forked, and that goes on here, the block is its parent's, and so is the file. */
+    if (t->generation == sbt_fork_generation() &&
+        !rec_write(&header, e->events, e->n_event_bytes, e->templates, e->n_templates * sizeof e->templates[0],
                    e->definitions, e->n_definition_bytes))
         rec_lost(t, e->n_events); /* the trace has ended meanwhile; if writing has failed, no reader needs the count */
     trace_encoder_next(e);

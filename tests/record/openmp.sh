@@ -290,9 +290,9 @@ looked_up() { # LIBRARY
     done
 }
 looked_up libgomp.so.1
-check "and their trace is possible" possible t.sbt
 rm -f ./*.sbt
 subutai record -o t.sbt --engine glibc -- "$LOOKED_UP" libgomp.so.1
+check "and their trace is possible" possible t.sbt # the last one above had waits alone, of which the release may not be known
 check "their barriers, and the ends of regions" is "$(barriers)" "body 3 60
 main 3 30"
 check "the critical sections" is "$(acquisitions)" "openmp_critical 90"
