@@ -34,16 +34,25 @@ static long call(long number, long a, long b, long c, long d) {
     return r;
 }
 
+/* The next instruction blocks SIGTRAP: the kernel ends a process that makes a step with that. */
+static bool blocks_steps(const greg_t *registers) {
+    const uint8_t *next = (const uint8_t *)registers[REG_RIP];
+    const uint64_t *mask = (const uint64_t *)registers[REG_RSI];
+    return next[0] == 0x0f && next[1] == 0x05 && registers[REG_RAX] == SYS_rt_sigprocmask &&
+           registers[REG_RDI] != SIG_UNBLOCK && mask != NULL && (*mask >> (SIGTRAP - 1) & 1) != 0;
+}
+
 /* After each instruction. As of a timer or of another process: any thread may take the signal. */
 static void on_step(int number, siginfo_t *info, void *context) {
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     siginfo_t queued = {.si_signo = SIGUSR1, .si_code = SI_QUEUE};
     int stepping = STEPPING;
     (void)number, (void)info;
-    if (state == STEPPING && steps++ < point)
+    const bool ends = blocks_steps(registers);
+    if (!ends && state == STEPPING && steps++ < point)
         return;
     registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-    if (atomic_compare_exchange_strong(&state, &stepping, REACHED))
+    if (!ends && atomic_compare_exchange_strong(&state, &stepping, REACHED))
         call(SYS_rt_tgsigqueueinfo, process, call(SYS_gettid, 0, 0, 0, 0), SIGUSR1, (long)&queued);
 }
 
