@@ -5,6 +5,7 @@
 
 void (*abi_vfork_begins)(void);
 void (*abi_user_changes)(uid_t effective, bool for_good);
+void (*abi_files_end)(void);
 bool (*abi_looks_up_observed)(void *handle, const char *symbol, const void *caller);
 const struct abi_outside_observer *abi_outside_observer;
 uint32_t abi_outside_unseen;
