@@ -236,7 +236,10 @@ void det_abandon_wait(void) {
     sbt_handlers_release();
 }
 
-/* The guest's wait is over. */
+/*
+ * The guest's wait is over. It slept on the word of the thread that it interrupted, and has left that at ASLEEP: the
+ * interrupted wait would sleep on, or begin to, and would not see that it is absent, and has been woken meanwhile.
+ */
 static void abandon_guest(const struct det_aside *aside) {
     struct det_round *r = det_round;
     sbt_handlers_hold();
@@ -249,6 +252,7 @@ static void abandon_guest(const struct det_aside *aside) {
     det_self.waiting = aside->waiting;
     det_self.is_absent = aside->is_absent;
     det_self.is_guest = det_self.is_out = false;
+    end_sleep();
     det_give(next);
     sbt_handlers_release();
 }
