@@ -45,6 +45,8 @@
 #define PROBE_YIELDS 10
 #define SPIN_GAP_NS 500 /* longest interval between two looks */
 #define CALIBRATION_PAUSES 64
+#define VAIN_FIRST 2
+#define SPARED_MOST_LOG2 9
 
 /*
  * Shared yields: the thread's last yields, in a row, that gave the core to another thread. After
@@ -228,4 +230,23 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory) {
 void sbt_active_futile(struct sbt_active *a, uint16_t switches) {
     if (is_alone())
         a->switches = switches < GOES_ON_MOST ? switches : GOES_ON_MOST;
+}
+
+bool sbt_spared_yield(struct sbt_spared *spared) {
+    if (spared->left != 0) {
+        spared->left--;
+        return false;
+    }
+    uint64_t now = sbt_wait_ops->now_ns(), took = sbt_yield_gate_pass(&sbt_yield_gate, &now);
+    if (took == 0)
+        sbt_wait_ops->pause_ns(SBT_YIELD_GATE_PAUSE_NS);
+    if (took == 0 || has_switched(took)) {
+        spared->vain = 0;
+        return true;
+    }
+    if (spared->vain < VAIN_FIRST + SPARED_MOST_LOG2)
+        spared->vain++;
+    if (spared->vain >= VAIN_FIRST)
+        spared->left = (uint16_t)(1u << (spared->vain - VAIN_FIRST));
+    return false;
 }

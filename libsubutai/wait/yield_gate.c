@@ -14,7 +14,6 @@
  */
 #define NEAR 8
 #define CLOSED 16
-#define PAUSE_NS 20000
 
 static uint64_t now_ns(void) {
     return sbt_now_ns();
@@ -84,5 +83,5 @@ void sbt_yield_gate_asked(struct sbt_yield_gate *gate, uint8_t *spare) {
 
 void sbt_yield_gate_offer_or_pause(struct sbt_yield_gate *gate) {
     if (!sbt_yield_gate_offer(gate))
-        sbt_wait_ops->pause_ns(PAUSE_NS);
+        sbt_wait_ops->pause_ns(SBT_YIELD_GATE_PAUSE_NS);
 }

@@ -16,6 +16,8 @@
 
 /* A yield that lasted longer gave the core to a thread that computes. */
 #define SBT_LONG_YIELD_NS 700000u
+/* A thread that can do nothing but look again sleeps for so long while the gate is closed. */
+#define SBT_YIELD_GATE_PAUSE_NS 20000
 /* The gate is never closed for longer. */
 #define SBT_YIELD_GATE_MOST_NS 256000000u
 

@@ -60,6 +60,12 @@ void sbt_active_force_spin(struct sbt_active *a) {
     (void)a;
 }
 
+bool sbt_spared_yield(struct sbt_spared *spared) {
+    (void)spared;
+    sched_pause();
+    return true;
+}
+
 struct sbt_yield_gate sbt_yield_gate;
 
 bool sbt_yield_gate_offer(struct sbt_yield_gate *gate) {

@@ -300,3 +300,59 @@ TEST(nor_among_many_threads_nor_as_a_thread) {
     ck_assert_uint_eq(wait_for(1), 1);
     ck_assert_int_eq(n_spread, 0);
 }
+
+static struct sbt_spared spared;
+
+/* Looks in vain until the next yield, that one included; at most 10000. */
+static uint32_t looks_to_yield(void) {
+    uint64_t before = n_yields;
+    uint32_t n = 0;
+    do
+        ck_assert(!sbt_spared_yield(&spared) || test_yield_ns == SWITCHES);
+    while (++n < 10000 && n_yields == before);
+    return n;
+}
+
+static void begin_to_look(void) {
+    machine(2);
+    spared = (struct sbt_spared){0};
+    test_yield_ns = FINDS_NO_THREAD;
+    wait_for(1); /* it is known how long such a yield takes */
+}
+
+TEST(looks_behind_yields_in_vain_go_without_ever_longer) {
+    begin_to_look();
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(looks_to_yield(), 1);
+    for (uint32_t i = 1; i <= 512; i *= 2)
+        ck_assert_uint_eq(looks_to_yield(), i + 1);
+    ck_assert_uint_eq(looks_to_yield(), 513);
+}
+
+TEST(until_one_gives_the_core_to_another_thread) {
+    begin_to_look();
+    for (int i = 0; i < 6; i++)
+        looks_to_yield();
+    test_yield_ns = SWITCHES;
+    ck_assert_uint_eq(looks_to_yield(), 17);
+    for (int i = 0; i < 5; i++) {
+        ck_assert(sbt_spared_yield(&spared));
+        ck_assert_uint_eq(looks_to_yield(), 1);
+    }
+    test_yield_ns = FINDS_NO_THREAD;
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(looks_to_yield(), 1);
+    ck_assert_uint_eq(looks_to_yield(), 2);
+}
+
+TEST(where_yields_do_not_pay_it_sleeps_for_a_moment) {
+    begin_to_look();
+    sbt_yield_gate.closed_until_ns = clock_ns + 1000000;
+    sbt_yield_gate.closed_ns = 1000000;
+    uint64_t before = n_yields, begin = clock_ns;
+    for (int i = 0; i < 5; i++)
+        ck_assert(sbt_spared_yield(&spared));
+    ck_assert_uint_eq(n_yields, before);
+    ck_assert_uint_eq(clock_ns - begin, 5 * SBT_YIELD_GATE_PAUSE_NS);
+    sbt_yield_gate = (struct sbt_yield_gate){0};
+}

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "wait/adapt.h"
+
 struct direct_self {
     const void *trylock_last; /* mutex of the last trylock that failed; NULL: one has succeeded since */
     const void *signalled_by; /* condition that ended a wait by a signal; the thread has made none since */
@@ -16,6 +18,7 @@ struct direct_self {
     uint32_t n_contended;     /* locks of mutexes that were locked, with --delegate auto */
     uint32_t passed_over;     /* unlocks of mutexes that left sleepers asleep, because a waiter is on its way */
     uint32_t trylock_fails;   /* of `trylock_last`, in a row */
+    struct sbt_spared spared; /* trylocks that fail without a yield */
     uint32_t spun_inner;      /* unlocks of others while it holds `spun_outer` */
     uint16_t signalled_after; /* so many switches, by `signalled_by` */
     uint16_t unlock_looks;    /* unlocks that look first (mutex.c) */

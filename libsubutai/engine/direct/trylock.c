@@ -80,9 +80,18 @@ enum direct_spun direct_mutex_spun(struct sbt_mutex *mx) {
     return inner ? DIRECT_SPUN_NOT : (credit & SPUN_BY_ANY) != 0 ? DIRECT_SPUN_BY_ANY : DIRECT_SPUN_BY_FIBERS;
 }
 
+/*
+ * No fiber, and no more threads than cores but for one, which may be asleep in the kernel and counts as runnable: the
+ * main thread often is. Whether it is, yields tell.
+ */
+static bool may_have_cores(void) {
+    return sbt_cores_to_spare_for((uint32_t)-1) && !sbt_switch_roams();
+}
+
 /* A fiber's unlock yields if another fiber is runnable on its carrier: how many threads run does not matter there. */
 bool direct_mutex_unlock_yields(enum direct_spun spun) {
-    return sbt_switch_others_runnable() || (spun == DIRECT_SPUN_BY_ANY && !sbt_cores_to_spare());
+    return sbt_switch_others_runnable() ||
+           (spun == DIRECT_SPUN_BY_ANY && !sbt_cores_to_spare() && direct_self.spared.left == 0);
 }
 
 /* In a forked child: it is kept for a thread that is not here. Acquire pairs with the release of the hand-over. */
@@ -105,12 +114,17 @@ int direct_mutex_trylock(pthread_mutex_t *m) {
         return got_by_trylock(mx, seen);
     if (SBT_UNLIKELY((seen & DIRECT_HANDED) != 0) && sbt_fork_generation() != 0 && sbt_lot_ask(mx, take_kept))
         return got_by_trylock(mx, 0);
-    if (direct_trylock_spins(m)) {
-        expect_spinning(mx, true);
-        if (sbt_switch_among_carriers() && take_soon(&mx->state))
-            return got_by_trylock(mx, DIRECT_SPUN);
-        /* The first time it expects to have it in a moment; after that, others are to do something first. */
-        sbt_wait_yield(direct_self.trylock_fails <= DIRECT_TRYLOCKS_BEFORE_YIELD);
+    if (!direct_trylock_spins(m))
+        return EBUSY;
+    if (may_have_cores()) {
+        if (sbt_spared_yield(&direct_self.spared))
+            expect_spinning(mx, true);
+        return EBUSY;
     }
+    expect_spinning(mx, true);
+    if (sbt_switch_among_carriers() && take_soon(&mx->state))
+        return got_by_trylock(mx, DIRECT_SPUN);
+    /* The first time it expects to have it in a moment; after that, others are to do something first. */
+    sbt_wait_yield(direct_self.trylock_fails <= DIRECT_TRYLOCKS_BEFORE_YIELD);
     return EBUSY;
 }
