@@ -232,7 +232,18 @@ void sbt_active_futile(struct sbt_active *a, uint16_t switches) {
         a->switches = switches < GOES_ON_MOST ? switches : GOES_ON_MOST;
 }
 
+static uint32_t n_not_in_vain; /* relaxed: a hint */
+
+static bool was_not_in_vain(struct sbt_spared *spared) {
+    spared->seen = __atomic_add_fetch(&n_not_in_vain, 1, __ATOMIC_RELAXED);
+    spared->left = spared->vain = 0;
+    return true;
+}
+
 bool sbt_spared_yield(struct sbt_spared *spared) {
+    uint32_t seen = __atomic_load_n(&n_not_in_vain, __ATOMIC_RELAXED);
+    if (seen != spared->seen)
+        *spared = (struct sbt_spared){.seen = seen};
     if (spared->left != 0) {
         spared->left--;
         return false;
@@ -240,13 +251,11 @@ bool sbt_spared_yield(struct sbt_spared *spared) {
     uint64_t now = sbt_wait_ops->now_ns(), took = sbt_yield_gate_pass(&sbt_yield_gate, &now);
     if (took == 0)
         sbt_wait_ops->pause_ns(SBT_YIELD_GATE_PAUSE_NS);
-    if (took == 0 || has_switched(took)) {
-        spared->vain = 0;
-        return true;
-    }
+    if (took == 0 || has_switched(took))
+        return was_not_in_vain(spared);
     if (spared->vain < VAIN_FIRST + SPARED_MOST_LOG2)
         spared->vain++;
     if (spared->vain >= VAIN_FIRST)
         spared->left = (uint16_t)(1u << (spared->vain - VAIN_FIRST));
-    return false;
+    return spared->left == 0;
 }

@@ -93,16 +93,19 @@ void sbt_active_futile(struct sbt_active *a, uint16_t switches);
  * A thread that can only look again, and whose looks are calls of the program (trylocks in a loop). A yield that gives
  * its core to no other thread takes as long as some thirty such looks, and the thread that it waits for runs on another
  * core. So behind several such yields in a row some looks go without one, and behind each further one twice as many.
- * Of one alone nothing follows: the kernel may choose the thread again although others wait for the core.
+ * Of one alone nothing follows: the kernel may choose the thread again although others wait for the core. Nor does
+ * anything while such yields of other threads of the process are not in vain: two threads share the other core, and the
+ * caller's looks keep the mutex from them.
  */
 struct sbt_spared {
+    uint32_t seen; /* how many such yields of all threads were not in vain, when the thread looked last */
     uint16_t left; /* looks without a yield from now on */
     uint16_t vain; /* yields in a row that gave the core to no other thread, up to a limit */
 };
 
 /*
- * Has looked in vain. Yields, or not (above); where yields do not pay it sleeps for a moment (yield_gate.h). True:
- * another thread may have had the core.
+ * Has looked in vain. Yields, or not (above); where yields do not pay it sleeps for a moment (yield_gate.h). False: to
+ * give the core away is in vain at present.
  */
 bool sbt_spared_yield(struct sbt_spared *spared);
 

@@ -90,8 +90,7 @@ static bool may_have_cores(void) {
 
 /* A fiber's unlock yields if another fiber is runnable on its carrier: how many threads run does not matter there. */
 bool direct_mutex_unlock_yields(enum direct_spun spun) {
-    return sbt_switch_others_runnable() ||
-           (spun == DIRECT_SPUN_BY_ANY && !sbt_cores_to_spare() && direct_self.spared.left == 0);
+    return sbt_switch_others_runnable() || (spun == DIRECT_SPUN_BY_ANY && !sbt_cores_to_spare());
 }
 
 /* In a forked child: it is kept for a thread that is not here. Acquire pairs with the release of the hand-over. */
