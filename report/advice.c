@@ -101,10 +101,19 @@ static bool belongs_to_storm(const struct rep_report *r, uint32_t mutex) {
     return false;
 }
 
+/*
+ * The lock's part of the path that other threads made so long. A call that waited for no thread is none of it. Nor is a
+ * wait that no call is known to have ended: the lock was given back as the wait began, and the thread got no processor.
+ * Waits that timed out, or that a killed program was in, are of that kind too, and the lock was held then.
+ */
+static uint64_t contended_path_ns(const struct rep_report *r, const struct rep_object *o) {
+    const uint64_t held_ns = r->info.completed || !r->info.whole ? UINT64_MAX : o->timed_out.ns;
+    return o->path.held_ns + o->path.wakeup_ns + (o->path.waiting_ns < held_ns ? o->path.waiting_ns : held_ns);
+}
+
 static void advise_lock(struct rep_report *r, uint32_t object) {
     const struct rep_object *o = &r->objects[object];
-    /* Calls that waited for no thread are no contention. */
-    double path_ns = (double)(rep_path_of(o) - o->path.calls_ns), share = part(path_ns, (double)r->path.ns), off_share;
+    double path_ns = (double)contended_path_ns(r, o), share = part(path_ns, (double)r->path.ns), off_share;
     struct rep_advice a = about(r, REP_HOT_LOCK, object);
     if ((!rep_is_held(o) && !o->beside_lock) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST ||
         belongs_to_storm(r, object))
