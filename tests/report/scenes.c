@@ -39,6 +39,37 @@ static void lock_over_io(void) {
     end(0, 600);
 }
 
+/* The main thread sleeps until it ends the program. Two others hold a lock in turns, for 45 us, and wait for it. */
+static void server(void) {
+    create(0, 0, 1);
+    create(0, 10, 2);
+    for (unsigned i = 0; i < 20; i++) {
+        lock(1 + i % 2, i < 2 ? 21 + i : 45 * i, 45 + 45 * i, MUTEX, i + 1, 1);
+        unlock(1 + i % 2, 89.9 + 45 * i, MUTEX);
+    }
+    end(1, 960);
+    end(2, 970);
+    sleeps(975);
+    end(0, 1000);
+}
+
+/* The same main thread. Thread 2 has the lock for 700 us, which thread 1 has to wait for, besides three short waits. */
+static void server_parks(void) {
+    create(0, 0, 1);
+    create(0, 10, 2);
+    for (unsigned i = 0; i < 4; i++) {
+        double at = 21 + 20 * i, until = i < 3 ? at + 10 : 800;
+        lock(2, at, at + 0.1, MUTEX, 2 * i + 1, 1);
+        lock(1, at + 2, until + 1, MUTEX, 2 * i + 2, 1);
+        unlock(1, until + 2, MUTEX);
+        unlock(2, until, MUTEX);
+    }
+    end(1, 960);
+    end(2, 970);
+    sleeps(975);
+    end(0, 1000);
+}
+
 /* 1100 times one of 50 locks that were made at one place; 80 ns of work each time. */
 static void many_locks(void) {
     for (unsigned i = 0; i < 1100; i++) {
@@ -151,6 +182,8 @@ static const struct {
 } scenes[] = {{"off-cpu", off_cpu},
               {"off-cpu-beside", off_cpu_beside},
               {"lock-over-io", lock_over_io},
+              {"server", server},
+              {"server-parks", server_parks},
               {"many-locks", many_locks},
               {"broadcast-storm", broadcast_storm},
               {"futile-wakeups", futile_wakeups},

@@ -71,6 +71,14 @@ check "a lock over input: no core is not said" advises lock-over-io 0.9018 criti
 scene lock-over-io 0 250 1 250
 check "holders that had no core: it may be that" advises lock-over-io 0.9018 critical-path \
     "$held Or holders lost their cores: for most of the threads' time off the processor the kernel says that they could have run. Measure again on a quiet machine, with no more threads than CPUs." "$bound"
+unknown='What that costs is not known: the thread that ended the program slept for most of the time, so the critical path is not that of the threads that use the lock.'
+scene server
+check "a lock that a server's threads wait for: its main thread sleeps" advises hot-lock 0.6171 none \
+    "mutex#0 is held or waited for in 61.7 % of the threads' active time (mean hold 44.9 us, mean wait 46.2 us). $unknown That is above the 60 % from which delegation (RCL) beat all other locks on 48 cores. Split it, or do less while it is held, most of all at ?."
+check "and it is the first advice" json '.[0].advice | map(.cause) == ["hot-lock", "off-cpu"] and .[0].figure.name == "section_share"'
+scene server-parks
+check "a lock that keeps a thread asleep that has nothing to do is not hot" json '.[0] |
+    (.objects[] | select(.type == "mutex") | .contended == 4 and .section_share > 0.3) and all(.advice[]; .cause != "hot-lock")'
 scene many-locks
 check "many locks: 1100 calls of 20 ns, of 110 us; counted, and no bound" advises many-locks 0.2 counted \
     "Locking and unlocking 50 mutex objects made at ? takes some 20.0 % of the processor time: 1100 times, at 20 ns for both, and 0.00 % waited. Take one lock for more work." \
