@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A whole trace whose last block has other definitions, as if another machine had written it. */
+/* A whole trace, to which definitions are added in the last block, as if another machine had written it. */
 #ifndef TESTS_REPORT_LAST_BLOCK_H
 #define TESTS_REPORT_LAST_BLOCK_H
 
