@@ -14,6 +14,7 @@
 
 #define GAIN_LEAST 0.05
 #define WAITS_LEAST 3
+#define BESIDE_LEAST 0.15
 #define IDLE_LEAST 0.25
 #define TURNS_LEAST 0.1
 #define MOSTLY 0.5
@@ -101,22 +102,44 @@ static bool belongs_to_storm(const struct rep_report *r, uint32_t mutex) {
     return false;
 }
 
+/*
+ * The lock's part of the path that other threads made so long. A call that waited for no thread is none of it. Nor is a
+ * wait that no call is known to have ended: the lock was given back as the wait began, and the thread got no processor.
+ * Waits that timed out, or that a killed program was in, are of that kind too, and the lock was held then.
+ */
+static uint64_t contended_path_ns(const struct rep_report *r, const struct rep_object *o) {
+    const uint64_t held_ns = r->info.completed || !r->info.whole ? UINT64_MAX : o->timed_out.ns;
+    return o->path.held_ns + o->path.wakeup_ns + (o->path.waiting_ns < held_ns ? o->path.waiting_ns : held_ns);
+}
+
+/*
+ * The thread that ended the program slept for most of the time, as a server's main thread does. So the path has nothing
+ * of what other threads do. Then the share of the threads' time in the lock's sections counts, from RCL's authors'
+ * limit on. If one wait is most of all waits, the thread is parked there: so redis keeps its threads for input that it
+ * does not need.
+ */
+static bool is_beside_the_path(const struct rep_report *r, const struct rep_object *o) {
+    return part((double)r->path.off_cpu_ns, (double)r->path.ns) > MOSTLY &&
+           part((double)o->wait_max_ns, (double)o->wait_ns) < MOSTLY &&
+           part((double)o->section_ns, (double)rep_active_ns(&r->times)) > BESIDE_LEAST;
+}
+
 static void advise_lock(struct rep_report *r, uint32_t object) {
     const struct rep_object *o = &r->objects[object];
-    /* Calls that waited for no thread are no contention. */
-    double path_ns = (double)(rep_path_of(o) - o->path.calls_ns), share = part(path_ns, (double)r->path.ns), off_share;
+    double path_ns = (double)contended_path_ns(r, o), share = part(path_ns, (double)r->path.ns), off_share;
     struct rep_advice a = about(r, REP_HOT_LOCK, object);
-    if ((!rep_is_held(o) && !o->beside_lock) || o->n_contended < WAITS_LEAST || share < GAIN_LEAST ||
+    bool beside = share < GAIN_LEAST && is_beside_the_path(r, o);
+    if ((!rep_is_held(o) && !o->beside_lock) || o->n_contended < WAITS_LEAST || (share < GAIN_LEAST && !beside) ||
         belongs_to_storm(r, object))
         return;
     /* A lock for which threads hardly wait is only a place where time is spent. */
     if ((double)o->wait_ns < GAIN_LEAST * (double)r->path.ns)
         return;
-    a.basis = REP_BASIS_PATH;
-    a.gain_ns = path_ns;
-    a.figure = "critical_path_share";
+    a.basis = beside ? REP_BASIS_NONE : REP_BASIS_PATH;
+    a.gain_ns = beside ? 0 : path_ns;
+    a.figure = beside ? REP_SECTION_SHARE : "critical_path_share";
     a.unit = REP_SHARE;
-    a.value = share;
+    a.value = beside ? part((double)o->section_ns, (double)rep_active_ns(&r->times)) : share;
     a.site = most_held_site(detail_of(r, object));
     if (part((double)o->poll_ns, (double)r->times.cpu_ns) > SPIN_LEAST ||
         (o->type == SBT_TRACE_SPIN && o->wait_ns > o->hold_ns)) {
@@ -134,7 +157,7 @@ static void advise_lock(struct rep_report *r, uint32_t object) {
         a.figure = "handover_by_hold";
         a.unit = REP_RATIO;
         a.value = part((double)c->handover_ns, (double)(c->held_ns > 0 ? c->held_ns : 1));
-        a.gain_ns = (double)o->path.wakeup_ns;
+        a.gain_ns = beside ? 0 : (double)o->path.wakeup_ns;
     }
     advise(r, a);
 }

@@ -269,6 +269,9 @@ enum rep_basis {
     REP_BASIS_SIMULATED
 };
 
+/* The figure of a lock for which threads wait, but not those of the critical path, which sleep. */
+#define REP_SECTION_SHARE "section_share"
+
 struct rep_advice {
     enum rep_cause cause;
     uint32_t object, group, thread, site; /* what it is about; site: the call site that matters most */

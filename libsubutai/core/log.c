@@ -6,15 +6,60 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "core/options.h"
 #include "os/arch.h"
 #include "os/fence.h"
 #include "os/initial.h"
+#include "os/own_file.h"
 
 bool sbt_log_is_on(unsigned verbosity) {
     return verbosity <= sbt_options.value[SBT_OPT_VERBOSE].u;
+}
+
+/* A descriptor of the file, for a process that cannot open it again. Atomic; what is above it is written before. */
+static struct {
+    dev_t device;
+    ino_t inode;
+    int fd; /* 0: none */
+} kept;
+
+static const char *file_asked_for(void) {
+    const char *file = sbt_options.value[SBT_OPT_LOG].s;
+    return file != NULL && *file != '\0' ? file : NULL;
+}
+
+static long open_log(const char *file) {
+    return sbt_syscall6(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
+}
+
+/* The program may have closed it, and have got its number for a file of its own. 0: it has, or there is none. */
+static int kept_log(void) {
+    struct stat st;
+    int fd = __atomic_load_n(&kept.fd, __ATOMIC_ACQUIRE);
+    return fd != 0 && sbt_syscall3(SYS_fstat, fd, &st, 0) == 0 && st.st_dev == kept.device && st.st_ino == kept.inode
+               ? fd
+               : 0;
+}
+
+/* Where the program has a filter of system calls that may be forbidden. */
+void sbt_log_keep(void) {
+    static uint32_t busy; /* another thread does it: it restricts the same process, or itself alone */
+    const char *file = file_asked_for();
+    struct stat st;
+    if (file == NULL || !sbt_log_is_on(1) || sbt_fence_is_forbidden() || kept_log() != 0 ||
+        __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
+        return;
+    long fd = open_log(file);
+    if (fd > 0 && sbt_syscall3(SYS_fstat, fd, &st, 0) == 0) {
+        __atomic_store_n(&kept.fd, 0, __ATOMIC_RELAXED);
+        kept.device = st.st_dev;
+        kept.inode = st.st_ino;
+        __atomic_store_n(&kept.fd, sbt_own_file_out_of_the_way(fd), __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
 }
 
 void sbt_log(unsigned verbosity, const char *first, ...) {
@@ -35,15 +80,14 @@ void sbt_log(unsigned verbosity, const char *first, ...) {
     line[n++] = '\n';
 
     long fd = 2;
-    const char *file = sbt_options.value[SBT_OPT_LOG].s;
-    if (file != NULL && *file != '\0') {
-        long opened =
-            sbt_syscall6(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666, 0, 0);
-        fd = opened >= 0 ? opened : 2; /* without the file the message goes to stderr */
-    }
+    const char *file = file_asked_for();
+    long opened = file != NULL ? open_log(file) : -1;
+    int open = opened < 0 && file != NULL ? kept_log() : 0;
+    if (opened >= 0 || open != 0)
+        fd = opened >= 0 ? opened : open; /* without the file the message goes to stderr */
     sbt_syscall3(SYS_write, fd, line, n);
-    if (fd != 2)
-        sbt_syscall3(SYS_close, fd, 0, 0);
+    if (opened >= 0)
+        sbt_syscall3(SYS_close, opened, 0, 0);
 }
 
 /* ---- once for a process tree ---- */

@@ -8,6 +8,9 @@
 /* Write the strings up to NULL as one line, with "subutai: " before them. Longer lines are cut. Async-signal-safe. */
 void sbt_log(unsigned verbosity, const char *first, ...) __attribute__((sentinel));
 
+/* The process is about to forbid itself to open files: the file of option `log` is opened now, and stays open. */
+void sbt_log_keep(void);
+
 /*
  * The same at verbosity 1, for what need not be said more than once in a process tree: only the first process that says
  * such a line does. At verbosity 2 and more each process says it. The tree is what one call of the command has started:

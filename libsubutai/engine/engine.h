@@ -76,6 +76,8 @@ struct sbt_order {
     /* The forking thread before the fork, and in the parent. */
     void (*fork_begin)(void);
     void (*fork_parent)(void);
+    /* The process is about to forbid itself to open files: what is to be written is opened now. May block. */
+    void (*files_end)(void);
     /* The process ends without its destructors: what `stop` does, if that can be done here. */
     void (*leave)(void);
 

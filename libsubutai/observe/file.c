@@ -22,8 +22,7 @@
 #include "os/signals.h"
 #include "words.h"
 
-/* HIGH_FD: few programs have so many descriptors, and the limit is seldom lower. */
-enum { HIGH_FD = 500, NO_FD = -1, OPENING = -2 };
+enum { NO_FD = -1, OPENING = -2 };
 
 static struct {
     int fd; /* NO_FD, OPENING, or open; atomic */
@@ -89,14 +88,6 @@ static uint8_t *define_process(uint8_t *at) {
     return trace_put(trace_put(trace_put(at, rec.profile ? PROFILE_MAX_INTERVAL : 1), rec.stack_min_ns), 0);
 }
 
-int rec_file_out_of_the_way(long fd) {
-    long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (high < 0)
-        return (int)fd;
-    sbt_syscall3(SYS_close, fd, 0, 0);
-    return (int)high;
-}
-
 static long write_parts(int fd, const struct iovec *parts, int n_parts) {
     size_t wanted = 0;
     for (int i = 0; i < n_parts; i++)
@@ -130,7 +121,7 @@ static long open_file(bool only_free) {
     long fd = sbt_own_file_create(&file.own, O_WRONLY | O_APPEND, only_free ? 1 : SBT_OWN_FILE_NAMES);
     if (fd < 0)
         return fd;
-    fd = rec_file_out_of_the_way(fd);
+    fd = sbt_own_file_out_of_the_way(fd);
     long r = begin_file(fd);
     if (r < 0)
         sbt_syscall3(SYS_close, fd, 0, 0);
@@ -146,7 +137,7 @@ static long descriptor(bool only_free) {
         long again = sbt_own_file_open(&file.own, O_WRONLY | O_APPEND);
         if (again < 0)
             return again;
-        again = rec_file_out_of_the_way(again);
+        again = sbt_own_file_out_of_the_way(again);
         __atomic_store_n(&file.fd, (int)again, __ATOMIC_RELEASE);
         return again;
     }

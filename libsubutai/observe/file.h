@@ -11,8 +11,6 @@ enum { LOOK_PAUSE_NS = 100000 }; /* between two looks at the end of the trace: l
 /* The path from now on, wherever the program goes. */
 void rec_file_name(const char *path);
 bool rec_file_is_begun(void);
-/* Move a descriptor to where programs do not expect their own; it stays if that fails. */
-int rec_file_out_of_the_way(long fd);
 /* Writing has failed, for good: also in forked children. */
 bool rec_file_has_failed(void);
 /* Make the file, although there is nothing to write yet, if its name is free. False: there is none. */

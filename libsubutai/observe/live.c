@@ -167,7 +167,7 @@ void rec_live_begin(const char *trace, uint64_t first_block_sum) {
         live.own.path[0] = '\0';
         return;
     }
-    live.fd = rec_file_out_of_the_way(fd);
+    live.fd = sbt_own_file_out_of_the_way(fd);
     struct trace_live_header *header = begin_file(live.fd);
     if (header == NULL) {
         sbt_own_file_remove(&live.own);
@@ -187,7 +187,7 @@ static int descriptor(void) {
     long opened = sbt_own_file_open(&live.own, O_RDWR);
     if (opened < 0)
         return -1;
-    int again = rec_file_out_of_the_way(opened);
+    int again = sbt_own_file_out_of_the_way(opened);
     if (__atomic_compare_exchange_n(&live.fd, &fd, again, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return again;
     sbt_syscall3(SYS_close, again, 0, 0); /* another thread has opened it */

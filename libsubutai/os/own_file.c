@@ -14,6 +14,9 @@
 #include "decimal.h"
 #include "os/arch.h"
 
+/* Few programs have so many descriptors, and the limit is seldom lower. */
+enum { HIGH_FD = 500 };
+
 static size_t append(char *to, size_t n, const char *text, size_t n_text) {
     if (n_text > SBT_OWN_FILE_PATH - 1 - n)
         n_text = SBT_OWN_FILE_PATH - 1 - n;
@@ -83,6 +86,14 @@ long sbt_own_file_open(const struct sbt_own_file *f, int flags) {
         return fd;
     sbt_syscall3(SYS_close, fd, 0, 0);
     return -ENOENT;
+}
+
+int sbt_own_file_out_of_the_way(long fd) {
+    long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
+    if (high < 0)
+        return (int)fd;
+    sbt_syscall3(SYS_close, fd, 0, 0);
+    return (int)high;
 }
 
 void sbt_own_file_take_limit(void) {

@@ -35,6 +35,11 @@ long sbt_own_file_open(const struct sbt_own_file *f, int flags);
 void sbt_own_file_remove(const struct sbt_own_file *f);
 /* Is it that file? A program may have closed the descriptor, and have got its number for a file of its own. */
 bool sbt_own_file_is(const struct sbt_own_file *f, int fd);
+/*
+ * The open descriptor under a number that programs seldom have, or as it is: a program that opens its own files gets
+ * the numbers that it would get without the library.
+ */
+int sbt_own_file_out_of_the_way(long fd);
 /* After EFBIG: the blocked signal that would end the program is taken here. */
 void sbt_own_file_take_limit(void);
 

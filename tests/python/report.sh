@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # What Python does of subutai report: the page, Parquet, speedscope. PICTURES=DIR keeps screenshots.
 . "$(dirname "$0")/lib.sh"
-: "${SUBJECT:?}"
+: "${SUBJECT:?}" "${SCENES:?}"
 refuses 'report: --html needs a value' report x.sbt --html
 refuses 'report: no file given' report --html x.html
 refuses 'report: --html, --parquet, --speedscope and --perfetto go with no option that prints' report --html x.html --json x.sbt
@@ -70,6 +70,31 @@ check "the page says so" grep -q 'The trace is not whole' cut.html
 four four.sbt
 subutai report --html four.html four.sbt
 check "a generated trace" is "$status $out$err" "0 "
+
+# Traces made by hand (tests/report/scenes.c), of which the report's words can be worked out.
+# page_says WORDS: in the page, without its tags
+page_says() {
+    grep -qF "$1" <<<"$words" || { echo "# not on the page: $1" && return 1; }
+}
+"$SCENES" off-cpu-beside no-core.sbt 0 600 1 25
+"$SCENES" many-locks many.sbt
+"$SCENES" timed-out timed.sbt
+for scene in no-core many timed; do
+    subutai report --html $scene.html $scene.sbt
+    words=$(sed "s/<script.*//; s/<[^>]*>/ /g; s/&#39;/'/g" $scene.html | tr -s ' \n' ' ')
+    case $scene in
+    no-core)
+        check "the page: no core for 590 of 1700 us, and 35 in calls" page_says "without a core 34.7 % of the threads' time, between calls; in calls too: 36.8 %"
+        check "the page: the advice says that there was no core" page_says "Of most of that the kernel says that it could have run and had no core: "
+        check "the page: and the table of threads" page_says "of that, without a core"
+        ;;
+    many) check "the page: what is counted is no bound" page_says "It would bring 10.0 % of the run time, by the number of calls." ;;
+    timed)
+        check "the page: a lock's wait that timed out has the thread that had the lock" page_says "main thread#1 mutex#0 #0 mutex, timed out 1 "
+        check "the page: and a condition's has none" page_says "main timed out cond#1 #1 cond 1 "
+        ;;
+    esac
+done
 
 # ---- what cannot be ----
 cp all.sbt damaged.sbt

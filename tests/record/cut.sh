@@ -40,6 +40,17 @@ else
     rm -rf profile
     subutai profile -o profile -- "$SUBJECT" no-files
     check "and its profile" is "$status $(ls profile/*.sbt)" "0 profile/cut-subject.sbt"
+    for way in no-files no-files-much; do
+        rm -f said t.sched
+        subutai run --engine det --verbose 2 --log said --schedule t.sched -- "$SUBJECT" $way
+        check "$way: its schedule and the library's lines are there" matches "$status $out $err $(cat said)" '^0 yes  .*schedule [0-9a-f]{16}, '
+        subutai schedule info --json t.sched
+        check "$way: the schedule is whole, and the one that the line says" json '.[0] |
+            .whole and "schedule \(.hash), \(.operations) operations" == "'"$(grep -oE 'schedule [0-9a-f]{16}, [0-9]+ operations' said)"'"'
+    done
+    check "and that is longer than a window" test "$(stat -c %s t.sched)" -gt $((2 << 18))
+    subutai schedule dump --json t.sched
+    check "its places are known" json 'map(select(.what == "mutex_lock") | .place) | length == 100000 and all(test("cut-subject"))'
 fi
 record jumps
 check "handlers leave the recorder by siglongjmp: exit 0" is "$status" 0

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* When advice is given, and about which thread. Values are worked out by hand. */
+#include <errno.h>
+
 #include "scene.h"
 
 enum { MUTEX, COND };
@@ -117,4 +119,54 @@ TEST(many_threads_one_after_the_other_are_not_too_many) {
     scene_end();
     ck_assert_ptr_null(advice_of(crowd(25, 3, 10), REP_TOO_MANY_THREADS));
     scene_end();
+}
+
+/* ---- waits that no call is known to have ended ---- */
+
+/*
+ * Two threads wait three times for a lock that a third one holds for 10 us: 6 % of the time, and 3 % of the path. Then
+ * that thread is 800 us in a call of the lock, which is free, or in one that times out.
+ */
+static bool is_hot(uint16_t result) {
+    scene_begin();
+    create(0, 0, 1);
+    create(0, 10, 2);
+    uint64_t number = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        double at = 30 + 20 * i;
+        lock(0, at, at + 0.1, MUTEX, ++number, 1);
+        lock(1, at + 0.5, at + 10.2, MUTEX, ++number, 1);
+        lock(2, at + 0.5, at + 10.7, MUTEX, ++number, 1);
+        unlock(0, at + 10, MUTEX);
+        unlock(1, at + 10.4, MUTEX);
+        unlock(2, at + 10.9, MUTEX);
+    }
+    if (result != 0) {
+        lock(1, 90, 90.1, MUTEX, ++number, 1);
+        unlock(1, 950, MUTEX);
+    }
+    call(0, 100, 900,
+         (struct sbt_trace_event){.op = SBT_TRACE_MUTEX_LOCK,
+                                  .type = SBT_TRACE_MUTEX,
+                                  .object = MUTEX,
+                                  .other = SBT_TRACE_NONE,
+                                  .order = result != 0 ? 0 : ++number,
+                                  .result = result,
+                                  AT(1)});
+    if (result == 0)
+        unlock(0, 900.2, MUTEX);
+    end(1, 960);
+    end(2, 961);
+    end(0, 1000);
+    bool hot = advice_of(scene_report(), REP_HOT_LOCK) != NULL;
+    scene_end();
+    return hot;
+}
+
+TEST(call_of_a_free_lock_makes_no_lock_hot) {
+    ck_assert(!is_hot(0));
+}
+
+TEST(lock_that_another_thread_keeps_until_a_wait_times_out_is_hot) {
+    ck_assert(is_hot(ETIMEDOUT));
 }

@@ -28,7 +28,7 @@ static int change(const struct rep_report *r, enum rep_cause cause, uint32_t obj
         .cause = cause, .object = object, .group = r->objects[object].group, .thread = REP_NONE, .site = REP_NONE};
     snprintf(path, sizeof path, "changed.%d.sbt", (int)getpid());
     return rep_change_refused(r, &advice) != NULL ? 0
-                                                  : rep_change_write(scene.trace, r, &advice, true, path, NULL, NULL);
+                                                  : rep_change_write(shown.trace, r, &advice, true, path, NULL, NULL);
 }
 
 /* ---- programs ---- */
@@ -198,19 +198,19 @@ TEST(any_trace_is_changed_or_refused) {
         }
         struct sbt_trace_error error = {.offset = 0};
         (void)sbt_trace_finish(scene.writer);
-        scene.trace = sbt_trace_open(scene.path, &error);
-        scene.report =
-            scene.trace != NULL ? rep_analyse(scene.trace, (struct rep_region){.size = 0}, NULL, NULL, &error) : NULL;
-        for (unsigned cause = 0; scene.report != NULL && cause < REP_N_CAUSES; cause++)
-            for (uint32_t o = 0; o < scene.report->info.n_objects; o++) {
-                int got = change(scene.report, cause, o);
+        shown.trace = sbt_trace_open(shown.path, &error);
+        shown.report =
+            shown.trace != NULL ? rep_analyse(shown.trace, (struct rep_region){.size = 0}, NULL, NULL, &error) : NULL;
+        for (unsigned cause = 0; shown.report != NULL && cause < REP_N_CAUSES; cause++)
+            for (uint32_t o = 0; o < shown.report->info.n_objects; o++) {
+                int got = change(shown.report, cause, o);
                 if (got != 0 && got != EILSEQ)
                     ck_abort_msg("round %ju, cause %u, object %u: %s", (uintmax_t)round, cause, o, strerror(got));
             }
         unlink(path);
-        rep_free(scene.report);
-        if (scene.trace != NULL)
-            sbt_trace_close(scene.trace);
-        unlink(scene.path);
+        rep_free(shown.report);
+        if (shown.trace != NULL)
+            sbt_trace_close(shown.trace);
+        unlink(shown.path);
     }
 }

@@ -23,7 +23,7 @@ static void change_scene(struct rep_advice advice, bool as_advised) {
     snprintf(changed.path, sizeof changed.path, "changed.%d.sbt", (int)getpid());
     if (advice.cause == REP_MANY_LOCKS)
         advice.group = r->objects[advice.object].group;
-    ck_assert_int_eq(rep_change_write(scene.trace, r, &advice, as_advised, changed.path, NULL, NULL), 0);
+    ck_assert_int_eq(rep_change_write(shown.trace, r, &advice, as_advised, changed.path, NULL, NULL), 0);
     changed.trace = sbt_trace_open(changed.path, &error);
     ck_assert_msg(changed.trace != NULL, "%s", error.reason);
 }

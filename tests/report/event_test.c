@@ -471,7 +471,7 @@ TEST(threads_that_are_not_seen_to_synchronize) {
 TEST(generated_trace_has_no_times) {
     scene_begin();
     ck_assert_int_eq(sbt_trace_finish(scene.writer), 0);
-    scene.writer = sbt_trace_create(scene.path, "made up");
+    scene.writer = sbt_trace_create(shown.path, "made up");
     end(0, 1000);
     const struct rep_report *r = scene_report();
     ck_assert_ptr_nonnull(r->empty);
@@ -522,12 +522,12 @@ TEST(times_that_no_clock_has_are_refused) {
     scene_begin();
     ck_assert_int_eq(sbt_trace_append(scene.writer, 0, &e), 0);
     ck_assert_int_eq(sbt_trace_finish(scene.writer), 0);
-    struct sbt_trace *trace = sbt_trace_open(scene.path, &error);
+    struct sbt_trace *trace = sbt_trace_open(shown.path, &error);
     ck_assert_ptr_nonnull(trace);
     ck_assert_ptr_null(rep_analyse(trace, (struct rep_region){.size = 0}, NULL, NULL, &error));
     ck_assert_ptr_nonnull(strstr(error.reason, "make no sense"));
     sbt_trace_close(trace);
-    unlink(scene.path);
+    unlink(shown.path);
 }
 
 /* Threads that lock, wait and meet by the rules: what they did adds up to their lives, and the path to the program's

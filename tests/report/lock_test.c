@@ -376,7 +376,7 @@ TEST(a_thread_that_ends_the_process_could_have_woken_the_others) {
     is_no_deadlock();
     left_behind(100000);
     ck_assert_int_eq(scene_report()->advice[0].cause, REP_DEADLOCK);
-    ck_assert(scene.report->advice[0].value == 1e8);
+    ck_assert(shown.report->advice[0].value == 1e8);
     scene_end();
 }
 

@@ -75,6 +75,9 @@ interpreter interpreter-lock _PyRuntime+0x8 --engine glibc
 EOF2
 
 out=$(cat interpreter.json)
+check "the advice about an interpreter's lock, word by word" json '.[0].advice[0] | .gain.basis == "none" and .figure.name == "waiting_share" and
+    (.text | capture("^Threads wait for CPython.s interpreter lock \\(GIL\\) for (?<share>[0-9.]+) % of their time, at GIL \\(_PyRuntime\\+0x8\\): Python code of one thread runs at a time, so more threads do not make it faster\\. Processes \\(multiprocessing\\) do, and work in calls that give the lock up, as numpy.s do; and a CPython that is built without it\\.$").share | tonumber) as $said |
+    100 * .figure.value - $said | fabs < 0.051'
 check "an interpreter's lock is a lock: waits for it are contention, and not idle" json '.[0] | .summary.idle.share < 0.05 and
     (.advice[0].object as $o | .objects[] | select(.id == $o) | .name == "GIL (_PyRuntime+0x8)" and .type == "cond" and .as_lock) and
     ([.objects[] | select(.symbol == "_PyRuntime+0x38") | .type, .name] == ["mutex", "GIL (_PyRuntime+0x38)"])'

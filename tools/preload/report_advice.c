@@ -112,14 +112,25 @@ static char *hot_lock(const struct writer *w) {
                       : w->object->type == SBT_TRACE_FUTEX ? ", a futex that threads use as a lock,"
                                                            : "";
     char *more = own[0] != '\0' ? callers(w) : what_delegation_beats(share), *lost = without_a_processor(w->object);
-    char *text = cmd_format(
-        "%s%s is held or handed over on %.1f %% of the critical path (mean hold %s%s, mean wait %s); %.1f %% of the "
-        "threads' active time is in its sections.%s%s Split it, or do less while it is held, most of all at %s.%s",
-        w->name, own, 100 * w->advice->value,
+    char *times = cmd_format(
+        "mean hold %s%s, mean wait %s",
         w->object->hold_n > 0 ? format_ns(hold, (double)w->object->hold_ns / (double)w->object->hold_n) : "not known",
         w->object != NULL && rep_holds_waited(w->page->report, w->object) ? " of those that waited" : "",
-        format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0),
-        share, own[0] == '\0' ? more : "", lost, place(w, w->advice->site), own[0] != '\0' ? more : "");
+        format_ns(wait, w->object->n_contended > 0 ? (double)w->object->wait_ns / (double)w->object->n_contended : 0));
+    char *where =
+        strcmp(w->advice->figure, REP_SECTION_SHARE) == 0
+            ? cmd_format("is held or waited for in %.1f %% of the threads' active time (%s). What that costs is not "
+                         "known: the thread that ended the program slept for most of the time, so the critical path "
+                         "is not that of the threads that use the lock.",
+                         share, times)
+            : cmd_format("is held or handed over on %.1f %% of the critical path (%s); %.1f %% of the threads' active "
+                         "time is in its sections.",
+                         100 * w->advice->value, times, share);
+    char *text =
+        cmd_format("%s%s %s%s%s Split it, or do less while it is held, most of all at %s.%s", w->name, own, where,
+                   own[0] == '\0' ? more : "", lost, place(w, w->advice->site), own[0] != '\0' ? more : "");
+    free(times);
+    free(where);
     free(more);
     free(lost);
     return text;

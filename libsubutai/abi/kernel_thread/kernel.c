@@ -28,6 +28,7 @@
 #include "abi/kernel_thread/child.h"
 #include "abi/outside.h"
 #include "core/cpus.h"
+#include "core/log.h"
 #include "core/priority.h"
 #include "os/fence.h"
 #include "os/mapped.h"
@@ -244,6 +245,17 @@ static void judge_child(long number, const long *argument) {
         abi_child_begins(*flags);
 }
 
+/* A file that is open can be written when the process has forbidden itself to open any. */
+static SBT_NOINLINE void files_end(void) {
+    sbt_log_keep();
+    if (sbt_engine.order != NULL)
+        sbt_engine.order->files_end();
+#ifdef SBT_OBSERVED
+    if (abi_files_end != NULL)
+        abi_files_end();
+#endif
+}
+
 SBT_EXPORT long syscall(long number, ...) {
     long argument[6]; /* the most that a call can have: the kernel ignores arguments that were not given */
     va_list more;
@@ -265,10 +277,8 @@ SBT_EXPORT long syscall(long number, ...) {
         !another && number == SYS_sched_setaffinity && !keeps_affinity((size_t)argument[1], (const void *)argument[2]);
     judge_filter(number, argument);
     abi_outside_restrict(true, number, argument);
-#ifdef SBT_OBSERVED
-    if (number == SYS_landlock_restrict_self && abi_files_end != NULL)
-        abi_files_end();
-#endif
+    if (SBT_UNLIKELY(number == SYS_landlock_restrict_self))
+        files_end();
     judge_child(number, argument);
     if (another && !is_signal(number))
         sbt_pin_tid(target, number != SYS_pidfd_open); /* no thread inherits a file for another one */

@@ -12,6 +12,7 @@
 #include "engine/det/site.h"
 #include "engine/functions.h"
 #include "os/clock.h"
+#include "os/fence.h"
 #include "os/futex.h"
 #include "os/memory.h"
 #include "switch/switch.h"
@@ -211,6 +212,21 @@ static void leave(void) {
         stop();
 }
 
+/*
+ * Not in a child of vfork or a copy, as above: such a child is not the thread that it seems to be. A program that has a
+ * filter of system calls need not allow these. It is an operation: it may be the first, and places are read with the
+ * turn.
+ */
+static void files_end(void) {
+    if (sbt_fence_is_forbidden() || sbt_self.handlers_held != 0 ||
+        sbt_thread_tid() != (uint32_t)sbt_syscall0(SYS_gettid))
+        return;
+    det_take(DET_ONCE);
+    if (__atomic_load_n(&det_round->is_logged, __ATOMIC_RELAXED))
+        det_schedule_keep();
+    det_pass();
+}
+
 static const struct sbt_order order = {
     .create_begin = det_create_begin,
     .create_end = det_create_end,
@@ -227,6 +243,7 @@ static const struct sbt_order order = {
     .yield = yield,
     .fork_begin = fork_begin,
     .fork_parent = fork_parent,
+    .files_end = files_end,
     .leave = leave,
     .sleep = det_sleep,
     .outside_begin = det_outside_begin,

@@ -81,13 +81,38 @@ void det_file_make(struct det_file *f) {
     sbt_syscall3(SYS_munmap, memory, DET_FILE_WINDOW, 0);
 }
 
+/* A descriptor of the file that was made, which the caller closes. */
+static long open_again(const struct det_file *f) {
+    long fd = sbt_own_file_open(&f->own, O_RDWR);
+    return fd < 0 && f->kept != 0 && sbt_own_file_is(&f->own, f->kept)
+               ? sbt_syscall3(SYS_fcntl, f->kept, F_DUPFD_CLOEXEC, 0)
+               : fd;
+}
+
+/* It is closed if it is still the file's. */
+static void drop_kept(struct det_file *f) {
+    if (f->kept != 0 && sbt_own_file_is(&f->own, f->kept))
+        sbt_syscall3(SYS_close, f->kept, 0, 0);
+    f->kept = 0;
+}
+
+void det_file_keep(struct det_file *f) {
+    det_file_make(f);
+    if (f->window == NULL)
+        return;
+    uint64_t signals = sbt_signals_block();
+    long fd = open_again(f);
+    drop_kept(f);
+    f->kept = fd > 0 ? sbt_own_file_out_of_the_way(fd) : 0;
+    sbt_signals_restore(signals);
+}
+
 /* The window goes on to where it is written now. */
 static void move(struct det_file *f) {
     uint8_t *before = f->window;
     uint64_t at = f->window_at + f->n, page = at & ~(uint64_t)(SBT_PAGE_MAX - 1);
     uint64_t signals = sbt_signals_block();
-    long fd = sbt_own_file_open(&f->own, O_RDWR),
-         r = fd < 0 ? fd : map(f, (int)fd, page, f->window_at + DET_FILE_WINDOW);
+    long fd = open_again(f), r = fd < 0 ? fd : map(f, (int)fd, page, f->window_at + DET_FILE_WINDOW);
     if (fd >= 0)
         sbt_syscall3(SYS_close, fd, 0, 0);
     sbt_signals_restore(signals);
@@ -108,6 +133,7 @@ bool det_file_begin(struct det_file *f, const void *bytes, size_t n, bool is_chi
     f->window_at = 0;
     f->n = 0;
     f->is_made = false;
+    drop_kept(f);
     f->own.is_child = is_child;
     return det_file_write(f, bytes, n, NULL, 0);
 }
@@ -135,13 +161,14 @@ void det_file_end(struct det_file *f) {
         return;
     if (f->is_made) {
         uint64_t signals = sbt_signals_block();
-        long fd = sbt_own_file_open(&f->own, O_RDWR);
+        long fd = open_again(f);
         if (fd >= 0) {
             sbt_syscall3(SYS_ftruncate, fd, (long)(f->window_at + f->n), 0);
             sbt_syscall3(SYS_close, fd, 0, 0);
         }
         sbt_signals_restore(signals);
     }
+    drop_kept(f);
     sbt_syscall3(SYS_munmap, f->window, DET_FILE_WINDOW, 0);
     f->window = NULL;
 }

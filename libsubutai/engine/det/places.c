@@ -57,6 +57,10 @@ uint32_t det_range_of(uintptr_t address) {
     return i;
 }
 
+void det_places_read(void) {
+    sbt_code_maps_read(places->line, visit, NULL);
+}
+
 const struct det_range *det_range(uint32_t index) {
     return &places->range[index];
 }

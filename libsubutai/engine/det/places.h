@@ -27,6 +27,8 @@ void det_places_begin(void);
  * the kernel lists: system calls, and no allocation.
  */
 uint32_t det_range_of(uintptr_t address);
+/* What the kernel lists now is known from here on: it may not be asked again. */
+void det_places_read(void);
 const struct det_range *det_range(uint32_t index);
 
 #endif

@@ -288,6 +288,13 @@ void det_schedule_section(uint32_t thread, uint64_t hint, uint64_t turns) {
     sbt_lock_drop(&the_log->lock);
 }
 
+void det_schedule_keep(void) {
+    sbt_lock_take(&the_log->lock);
+    det_places_read();
+    det_file_keep(&the_log->file);
+    sbt_lock_drop(&the_log->lock);
+}
+
 void det_schedule_end(const struct schedule_totals *totals) {
     struct schedule_totals t = *totals;
     static const uint8_t finish = SCHEDULE_FINISH;

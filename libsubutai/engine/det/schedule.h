@@ -58,6 +58,9 @@ struct schedule_deadlock {
 };
 void det_schedule_deadlock(const struct schedule_deadlock *d, uintptr_t site);
 
+/* By the holder: the process will open no more files. */
+void det_schedule_keep(void);
+
 /* The log is complete: nothing is written any more. */
 void det_schedule_end(const struct schedule_totals *totals);
 

@@ -50,7 +50,9 @@ def _misses(a_section: float | None) -> list[tuple[str, str, str]]:
 def _no_core(s: dict[str, Any]) -> list[tuple[str, str, str]]:
     if s["no_core_ns"] is None:
         return []
-    return [("without a core", share(s["no_core_ns"] / max(1, s["life_ns"])), "of the threads' time, between calls")]
+    life = max(1, s["life_ns"])
+    note = f"of the threads' time, between calls; in calls too: {share(s['queued_ns'] / life)}"
+    return [("without a core", share(s["no_core_ns"] / life), note)]
 
 
 def facts(analysis: Analysis) -> list[tuple[str, str, str]]:
