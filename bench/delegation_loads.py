@@ -170,13 +170,15 @@ def section_share(load, folder, threads):
     return 100 * sum(shares), 100 * max(shares, default=0)
 
 
-def predictions(load, folder, cores, servers):
-    """Times in ns on the host with so many cores, of a run with as many threads that is recorded now."""
+def predictions(load, folder, cores, servers, costs=None):
+    """Times in ns on the host with so many cores, of a run with as many threads that is recorded now. `costs`: a file of
+    `subutai calibrate`; None: the reference machine's."""
     trace, times = os.path.join(folder, "predicted.sbt"), {}
+    machine = "host" if costs is None else "host:" + costs
     load.observe("record", ["--engine", "glibc", "-o", trace], cores)
     for name, sync in [("glibc", ["glibc"]), ("direct", ["direct"]), ("switched", ["switch"])] + \
             [(f"{n} server" + "s" * (n > 1), ["delegate", "--servers", str(n)]) for n in servers if n < cores]:
-        out, _ = finished([load.subutai, "predict", "--machine", "host", "--cores", str(cores), "--json", *load.predicted, "--sync", *sync,
+        out, _ = finished([load.subutai, "predict", "--machine", machine, "--cores", str(cores), "--json", *load.predicted, "--sync", *sync,
                           trace])
         times[name] = json.loads(out)["runs"][0]["makespan_ns"]
     os.unlink(trace)

@@ -143,8 +143,12 @@ uint32_t sim_host_take_fibers(struct sim *sim, struct sim_host_core *from, struc
 
 /* ---- virtual time ---- */
 
+static uint32_t n_counted(const struct sim_host_core *core) {
+    return sim_host_n_here(core) + core->n_delayed;
+}
+
 static int64_t mean_v(const struct sim_host_core *core) {
-    uint32_t n = sim_host_n_here(core);
+    uint32_t n = n_counted(core);
     return n == 0 ? core->rest_v : n == 1 ? core->sum_v : core->sum_v / (int64_t)n;
 }
 
@@ -153,7 +157,7 @@ static int64_t mean_v(const struct sim_host_core *core) {
  * to it, and has its lag to the mean that is then.
  */
 void sim_host_join(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice) {
-    int64_t n = sim_host_n_here(core);
+    int64_t n = n_counted(core);
     t->core = core->number;
     if (sim->host->fibers)
         return;
@@ -166,7 +170,7 @@ void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thre
     if (sim->host->fibers)
         return;
     int64_t most = (int64_t)(sim->host->model.slice_ns + sim->host->model.tick_ns);
-    uint32_t n_others = sim_host_n_here(core);
+    uint32_t n_others = n_counted(core);
     int64_t mean = n_others == 0 ? core->sum_v : core->sum_v / (int64_t)(n_others + 1), lag = mean - t->host.v;
     t->host.lag = lag > most ? most : lag < -most ? -most : lag;
     core->sum_v -= t->host.v;
@@ -191,10 +195,59 @@ static uint32_t first_eligible(const struct sim_host_core *core, uint32_t i, uin
     return first_eligible(core, 2 * i + 2, best);
 }
 
+/* ---- threads that sleep with a debt ---- */
+
+void sim_host_delay(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    if (t->host.v >= t->host.deadline)
+        t->host.deadline = t->host.v + (int64_t)sim->host->model.slice_ns;
+    t->host.delayed = true;
+    t->host.behind = core->delayed;
+    core->delayed = t;
+    core->n_delayed++;
+}
+
+static void remove_delayed(struct sim_host_core *core, struct sim_thread *t) {
+    struct sim_thread **at = &core->delayed;
+    while (*at != t)
+        at = &(*at)->host.behind;
+    *at = t->host.behind;
+    core->n_delayed--;
+    t->host.delayed = false;
+}
+
+/* The debt is paid. A credit is not kept (DELAY_ZERO). */
+static void leave_delayed(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    remove_delayed(core, t);
+    sim_host_leave(sim, core, t);
+    t->host.lag = 0;
+}
+
+void sim_host_end_delay(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
+    if (sim_host_is_eligible(core, t)) {
+        leave_delayed(sim, core, t);
+        sim_host_join(sim, core, t, sim->host->model.slice_ns);
+    } else {
+        remove_delayed(core, t);
+    }
+}
+
+static struct sim_thread *first_delayed(const struct sim_host_core *core) {
+    struct sim_thread *first = NULL;
+    for (struct sim_thread *t = core->delayed; t != NULL; t = t->host.behind)
+        if (sim_host_is_eligible(core, t) && (first == NULL || t->host.deadline < first->host.deadline))
+            first = t;
+    return first;
+}
+
 /* The mean is never below all threads. */
 struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core) {
     if (sim->host->fibers)
         return sim_host_take_at(sim, core, 0);
-    uint32_t place = first_eligible(core, 0, UINT32_MAX);
-    return sim_host_take_at(sim, core, place < core->n_ready ? place : 0);
+    for (;;) {
+        uint32_t place = first_eligible(core, 0, UINT32_MAX);
+        struct sim_thread *t = core->n_delayed > 0 ? first_delayed(core) : NULL;
+        if (t == NULL || (place < core->n_ready && core->queue[place]->host.deadline <= t->host.deadline))
+            return core->n_ready == 0 ? NULL : sim_host_take_at(sim, core, place < core->n_ready ? place : 0);
+        leave_delayed(sim, core, t);
+    }
 }

@@ -24,7 +24,9 @@ struct sim_host_core {
         } fibers[2]; /* a carrier's: those that were woken, and those that yielded */
     };
     uint32_t n_ready, capacity;
-    int64_t sum_v;       /* of the virtual times of its threads, ready and running */
+    struct sim_thread *delayed; /* threads that sleep, and are in the virtual time all the same */
+    uint32_t n_delayed;
+    int64_t sum_v;       /* of the virtual times of its threads, ready, running and delayed */
     int64_t rest_v;      /* the virtual time at which the last thread left an empty core */
     uint32_t generation; /* of its event, if that is far ahead: an event of an older generation is stale */
     uint32_t ticket;     /* of its event, while it is armed; SIM_NO_EVENT: it cannot be cancelled */
@@ -156,7 +158,10 @@ struct sim_thread *sim_host_take_at(struct sim *sim, struct sim_host_core *core,
  * yielded, and they come one by one. Neither carrier is a server.
  */
 uint32_t sim_host_take_fibers(struct sim *sim, struct sim_host_core *from, struct sim_host_core *to, uint32_t n);
-/* Take the thread that runs next out of the run queue, which is not empty. */
+/*
+ * Take the thread that runs next out of the run queue, which is not empty. A delayed thread that would come first
+ * leaves the core, and so do all, if only such threads are there: then the result is NULL.
+ */
 struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *core);
 
 /* ---- virtual time ---- */
@@ -165,6 +170,14 @@ struct sim_thread *sim_host_take_next(struct sim *sim, struct sim_host_core *cor
 void sim_host_join(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice);
 /* The thread goes from its core; it has been taken out of the run queue, or off the core, already. */
 void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
+
+/*
+ * DELAY_DEQUEUE: a thread that sleeps and has run more than the mean of its core's threads stays where it is until it
+ * would run next. Until then it counts for the mean. So its debt is paid when others have run as much.
+ */
+void sim_host_delay(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
+/* The delayed thread is woken, and will be put into the run queue: with its debt and its deadline, or without both. */
+void sim_host_end_delay(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
 
 static inline void sim_host_ran(struct sim_host_core *core, struct sim_thread *t, uint64_t ns) {
     t->host.v += (int64_t)ns;

@@ -27,8 +27,8 @@ enum {
     SEARCH_NS = 30000,
 };
 
-const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS] = {"lines",  "latency", "slices", "balance",
-                                                               "memory", "preempt", "ahead",  "interrupts"};
+const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS] = {"lines",   "latency", "slices",     "balance", "memory",
+                                                               "preempt", "ahead",   "interrupts", "protect", "delay"};
 
 static uint32_t ns(double value) {
     return value < 0 ? 0 : value > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)(value + 0.5);

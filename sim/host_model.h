@@ -20,8 +20,10 @@ enum sim_host_effect {
     SIM_HOST_PREEMPT = 32,     /* a woken thread takes the core from the thread that runs there */
     SIM_HOST_AHEAD = 64,       /* a processor fetches a line while the work before the call is under way */
     SIM_HOST_INTERRUPTS = 128, /* an interrupt takes time from the thread that it interrupts */
-    SIM_HOST_N_EFFECTS = 8,
-    SIM_HOST_ALL = 255
+    SIM_HOST_PROTECT = 256,    /* the thread that runs there keeps the core while it has run less than its share */
+    SIM_HOST_DELAY = 512, /* a thread that sleeps with a debt stays in its core's virtual time until that is paid */
+    SIM_HOST_N_EFFECTS = 10,
+    SIM_HOST_ALL = 1023
 };
 
 enum sim_host_engine { SIM_HOST_GLIBC, SIM_HOST_DIRECT, SIM_HOST_SWITCH, SIM_HOST_DELEGATE };
@@ -69,7 +71,8 @@ struct sim_host_model {
     uint32_t effects;   /* enum sim_host_effect, or-ed */
 };
 
-/* "lines", "latency", "slices", "balance", "memory", "preempt", "ahead", "interrupts": of effect 1 << number. */
+/* "lines", "latency", "slices", "balance", "memory", "preempt", "ahead", "interrupts", "protect", "delay": of effect 1
+ * << number. */
 extern const char *const sim_host_effect_names[SIM_HOST_N_EFFECTS];
 
 /* The model of a machine with those costs and n_cores cores. */

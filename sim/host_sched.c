@@ -7,11 +7,12 @@
  *    run for a slice. A thread is eligible if it has not run more than the mean of its core's threads. The eligible
  *    thread with the first deadline runs next.
  *  - The running thread keeps its core until it waits, until its deadline has passed and the kernel looks, or until an
- *    eligible thread is woken there. The kernel looks at a tick, or when another thread comes into the run queue; then
+ *    eligible thread is woken there and it is not protected itself. It is while it is eligible and its deadline has not
+ *    passed (RUN_TO_PARITY). The kernel looks at a tick, or when another thread comes into the run queue; then
  *    the thread gets a new deadline, a slice later. A thread that wakes others is preempted when it has woken all.
  *  - A thread that waits keeps its lag, the distance of its virtual time to the mean of its core's. So a thread that
- *    has run less than others comes before them when it is woken, by a slice at most. A debt is forgiven as it sleeps,
- *    and at once where no other thread is ready: the running thread's wake-ups then switch to what it has woken.
+ *    has run less than others comes before them when it is woken, by a slice at most. A thread that waits with a debt
+ *    stays where it is until that is paid (DELAY_DEQUEUE).
  *  - A woken thread goes to its last core if that is idle, else to another idle core; else to its last core again, or
  *    to its waker's if two threads fewer are there.
  *  - A core that goes idle takes a thread from the longest run queue, but none with a warm cache there. At the
@@ -44,13 +45,20 @@ static bool has_begun(const struct sim *sim, const struct sim_host_core *core) {
     return core->on != NULL && core->from <= sim_now(sim);
 }
 
+/* The running thread has not run more than the mean, nor beyond the deadline that it had when it was chosen. */
+static bool is_protected(const struct sim *sim, const struct sim_host_core *core) {
+    const struct sim_thread *on = core->on;
+    return sim_host_has(sim, SIM_HOST_PROTECT) && sim_host_is_eligible(core, on) && on->host.v < on->host.deadline;
+}
+
 /*
  * Does the thread, just put into the core's run queue, preempt the thread that runs there? Where none runs yet, the
  * first deadline is chosen.
  */
 static bool preempts(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t) {
-    return t->host.woken && sim_host_has(sim, SIM_HOST_PREEMPT) && sim_host_is_eligible(core, t) &&
-           (has_begun(sim, core) || t->host.deadline < core->on->host.deadline);
+    if (!t->host.woken || !sim_host_has(sim, SIM_HOST_PREEMPT) || !sim_host_is_eligible(core, t))
+        return false;
+    return has_begun(sim, core) ? !is_protected(sim, core) : t->host.deadline < core->on->host.deadline;
 }
 
 /* The core's thread has its work behind it by so much later. It waits for nothing meanwhile, and the scheduler counts
@@ -64,7 +72,10 @@ static void interrupt(struct sim *sim, struct sim_host_core *core) {
 static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice,
                     uint64_t late_ns) {
     sim_host_count(sim, core);
-    sim_host_join(sim, core, t, slice);
+    if (t->host.delayed)
+        sim_host_end_delay(sim, core, t);
+    else
+        sim_host_join(sim, core, t, slice);
     sim_core_show(sim, t, SIM_READY);
     if (core->on == NULL) {
         sim_host_run_on(sim, core, t, late_ns);
@@ -181,8 +192,12 @@ static void wait_for(struct sim *sim, struct sim_thread *t, enum sim_why why, si
     t->wait_from = t->host.slept_at = t->host.ran_at = sim_now(sim);
     t->place = SIM_ASLEEP;
     sim_core_show(sim, t, SIM_WAIT);
+    bool delayed = !sim->host->fibers && sim_host_has(sim, SIM_HOST_DELAY) && !sim_host_is_eligible(core, t);
     core->on = NULL;
-    sim_host_leave(sim, core, t);
+    if (delayed)
+        sim_host_delay(sim, core, t);
+    else
+        sim_host_leave(sim, core, t);
     if (why == SIM_WHY_OBJECT)
         sim->waits_for_lock(sim, t);
     sim_host_next_thread(sim, core);

@@ -114,6 +114,8 @@ uint64_t sim_host_late(const struct sim *sim, const struct sim_host_core *core, 
 
 void sim_host_next_thread(struct sim *sim, struct sim_host_core *core) {
     core->on = NULL;
+    if (core->n_ready == 0 && core->n_delayed > 0)
+        sim_host_take_next(sim, core); /* all leave */
     if (core->n_ready > 0 || (!sim->host->fibers && sim_host_steal(sim, core))) {
         sim_host_run_on(sim, core, sim_host_take_next(sim, core), 0);
         return;
@@ -139,9 +141,8 @@ void sim_host_preempt(struct sim *sim, struct sim_host_core *core) {
 
 /* A thread was woken and takes the core. The running thread keeps its deadline. */
 static void preempt_for_woken(struct sim *sim, struct sim_host_core *core) {
-    struct sim_thread *t = core->on, *next;
+    struct sim_thread *t = core->on, *next = sim_host_take_next(sim, core);
     core->on = NULL;
-    next = sim_host_take_next(sim, core);
     t->host.ran_at = sim_now(sim);
     sim_core_show(sim, t, SIM_READY);
     if (sim_host_push(sim, core, t))

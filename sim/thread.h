@@ -111,7 +111,7 @@ struct sim_thread {
         int64_t lag;                  /* while it is on no core: how much less than others it had run */
         int64_t key;                  /* its place in the run queue, */
         uint64_t sequence;            /* and among threads with the same key; */
-        struct sim_thread *behind;    /* in a carrier's run queue the next fiber */
+        struct sim_thread *behind;    /* in a carrier's run queue, or of a core's delayed threads, the next */
         uint64_t serial;              /* of all threads: its memory may be another thread's later */
         uint64_t picked_at;           /* since then it has its core */
         uint64_t ran_at;              /* when it last left a core */
@@ -145,6 +145,7 @@ struct sim_thread {
         bool notified;                /* it was woken for the object, and has not got it yet */
         bool lost;                    /* it was woken, and another thread was quicker */
         bool handed;                  /* it was given the object */
+        bool delayed;                 /* it sleeps, and is in its core's virtual time all the same */
     } host;
     uint64_t told_at; /* a condition wait's broadcast is known to the thread from then on; 0: it is not */
     struct {          /* a barrier by messages: vc_barrier.c; a wait for a broadcast's message: broadcast.c */

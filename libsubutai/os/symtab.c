@@ -26,6 +26,7 @@ struct wanted {
     uint64_t offset, more;
     bool has_offset;
     uint32_t nth; /* of the variables of that name in a file, from 0 */
+    bool within;  /* a symbol counts only if the offset is within it */
 };
 
 static bool has(const struct file *f, uint64_t at, uint64_t n) {
@@ -74,7 +75,8 @@ static bool look_through(const struct file *f, const ElfW(Shdr) * table, const s
         const ElfW(Sym) *s = &symbols[i];
         unsigned type = ELF64_ST_TYPE(s->st_info);
         if (s->st_shndx == SHN_UNDEF || (type != STT_OBJECT && type != STT_FUNC) ||
-            !is_named(f, &sections[table->sh_link], s->st_name, w))
+            !is_named(f, &sections[table->sh_link], s->st_name, w) ||
+            (w->within && w->offset >= s->st_size + (type == STT_FUNC))) /* a call may be a function's last bytes */
             continue;
         if (type == STT_OBJECT && n_variables++ == w->nth)
             place->data = bias + s->st_value + w->offset;
@@ -119,11 +121,13 @@ static bool find_in(const char *path, const struct wanted *w, uintptr_t bias, st
     if (!open_file(&f, path))
         return false;
     bool is_place = w->has_offset && is_file(n > 0 ? name : path, w);
-    if (is_place && w->nth == 0)
+    struct wanted symbol = *w;
+    symbol.within = is_place;
+    bool found = find_symbol(&f, &symbol, bias, place);
+    if (!found && is_place && w->nth == 0)
         *place = (struct sbt_place){.data = bias + w->offset, .code = code_at(&f, w->offset, bias)};
-    bool found = is_place || find_symbol(&f, w, bias, place);
     close_file(&f);
-    return found;
+    return found || is_place;
 }
 
 /* "0xHEX" */

@@ -22,8 +22,9 @@ struct sbt_place {
  * Find `name`, of n bytes, in the program and then in its libraries, but not in this one. Forms: "SYMBOL",
  * "SYMBOL+0xN", of a variable or of a function; "FILE+0xN", FILE being the last part of an object's path. There N is
  * the variable's address in the object, or the offset in the file of the last byte of a call. "..0xN" behind one of the
- * latter two makes it all code from there to N. `nth`: of the static variables that have that name in the first object
- * that has one, from 0. False: there is none.
+ * latter two makes it all code from there to N. Of a symbol and a file of one name the symbol is meant for offsets
+ * within it. `nth`: of the static variables that have that name in the first object that has one, from 0. False: there
+ * is none.
  */
 bool sbt_symtab_find(const char *name, size_t n, uint32_t nth, struct sbt_place *place);
 

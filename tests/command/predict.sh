@@ -52,7 +52,7 @@ refuses "predict: --sched: the host has Linux's scheduler" predict --machine hos
 refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there: glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai four.sbt
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
-refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt, ahead, interrupts, outside\)" predict --machine host --without smt four.sbt
+refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt, ahead, interrupts, protect, delay, outside\)" predict --machine host --without smt four.sbt
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
 refuses "predict: --memory-share: '101' is not a legal value \(legal: 0 to 100\)" predict --machine host --memory-share 101 four.sbt
 refuses "predict: --machine: unknown value '' \(legal: paper" predict --machine host, four.sbt

@@ -52,10 +52,12 @@ TEST(two_cores_do_it_at_once) {
 
 /*
  * One core. Thread 1 sleeps, thread 0 has worked for `work` when it wakes thread 1, and works on. Thread 1, with 1 ms
- * of work, takes the core at once. Without that effect thread 0 goes on to the tick at 4 ms if it is within its slice.
+ * of work, takes the core at once if thread 0 is beyond its slice. Else that is protected, and goes on to the tick at 4
+ * ms; without that effect it loses the core at once. Without preemption it is as with protection.
  */
-TEST_EACH(a_woken_thread_takes_the_core, 2) {
-    static const uint64_t work[] = {1 * MS, 2 * MS}, ends[2][2] = {{2 * MS, 3 * MS}, {5 * MS, 3 * MS}};
+TEST_EACH(a_woken_thread_takes_the_core, 3) {
+    static const uint64_t work[] = {1 * MS, 2 * MS},
+                          ends[3][2] = {{5 * MS, 3 * MS}, {2 * MS, 3 * MS}, {5 * MS, 3 * MS}};
     for (int i = 0; i < 2; i++) {
         struct build b;
         build_open(&b);
@@ -70,8 +72,8 @@ TEST_EACH(a_woken_thread_takes_the_core, 2) {
         join_all(&b, 2, 10 * MS);
         struct sim_config config = host_of(SIM_GLIBC, 1);
         config.host.late_busy_ns = config.host.wake_idle_ns = 7 * US; /* of wake-ups on other cores */
-        if (number == 1)
-            config.host.effects &= ~(uint32_t)SIM_HOST_PREEMPT;
+        if (number > 0)
+            config.host.effects &= ~(uint32_t)(number == 1 ? SIM_HOST_PROTECT : SIM_HOST_PREEMPT);
         struct sim_summary s;
         ck_assert_uint_eq(run_one(&config, build_close(&b), 1, &s).to_ns, ends[number][i]);
         ck_assert_uint_eq(s.makespan_ns, 11 * MS + work[i]);
@@ -106,7 +108,7 @@ TEST(a_thread_that_is_woken_often_gets_no_more_than_its_share) {
 /*
  * Thread 1 sleeps from the beginning, thread 2 computes on the core where thread 1 was. At 0.5 ms thread 0 wakes thread
  * 1, which has 1 ms of work: with a third core it goes there and begins 5 us later; with two it takes that core at
- * once, or waits for the tick at 4 ms.
+ * once, if thread 2 is not protected, or waits for the tick at 4 ms.
  */
 TEST(a_woken_thread_goes_to_an_idle_core) {
     struct build b;
@@ -126,6 +128,8 @@ TEST(a_woken_thread_goes_to_an_idle_core) {
     config.host.effects &= ~(uint32_t)(SIM_HOST_BALANCE | SIM_HOST_PREEMPT);
     ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 5 * MS);
     config.host.effects |= SIM_HOST_PREEMPT;
+    ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 5 * MS);
+    config.host.effects &= ~(uint32_t)SIM_HOST_PROTECT;
     ck_assert_uint_eq(run_one(&config, trace, 1, &s).to_ns, 1500 * US);
     config.host.wake_idle_ns = 2 * US; /* an interrupt: for the waker, and until it comes */
     config.host.late_busy_ns = 3 * US;
@@ -209,6 +213,59 @@ TEST_EACH(a_debt_is_forgiven_if_no_other_thread_is_ready, 2) {
     join_all(&b, n, 20 * MS);
     struct sim_config config = host_of(SIM_GLIBC, 1);
     ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, number == 0 ? 8100 * US : 13 * MS);
+}
+
+/*
+ * One core. Thread 0 computes until the tick at 4 ms, then thread 1, until it sleeps at once: with a credit, as the
+ * mean is 2 ms. At 5 ms thread 0 wakes it. Thread 0 is within its slice (from 4 to 5.4 ms), but has run more than the
+ * mean, so it is not protected: thread 1 has its 1 ms of work at once.
+ */
+TEST(a_thread_that_has_run_more_than_the_mean_is_not_protected) {
+    struct build b;
+    build_open(&b);
+    init(&b, 0, SBT_TRACE_SEM, 0, 0);
+    create_all(&b, 2);
+    sem(&b, 1, SBT_TRACE_SEM_WAIT, 0, 1, 0);
+    sem(&b, 0, SBT_TRACE_SEM_POST, 0, 1, 5 * MS);
+    end(&b, 1, 1 * MS);
+    join_all(&b, 2, 20 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, 6 * MS);
+}
+
+/*
+ * One core. Thread 0 computes until the tick at 4 ms, then thread 1 for 3 ms; thread 1 sleeps, and has 1 ms to go. It
+ * has run more than the mean of 4, 3 and 0 ms, so it is delayed. Thread 2 computes from 7 ms on; the mean reaches 3 ms
+ * at 9 ms.
+ *  - Woken at 7.9 ms thread 1 has its debt still, and waits for the tick at 12 ms, where its deadline is the first.
+ *  - Woken at 9.2 ms it has no debt any more. But thread 2 has a new slice, from 1 to 2.4 ms of its time, and has
+ * run 2.2 ms: it is protected, to the next tick.
+ *  - Woken at 9.5 ms it takes the core.
+ *  - At 12 ms the mean is 4 ms, and thread 1 would run next: it is delayed no more, and has no credit. Thread 0 runs.
+ * Woken at 13 ms thread 1 comes behind thread 2 of the same deadline, which has the core from 16 to 20 ms. Without
+ * delays it has slept its debt of 0.67 ms off at 7.9 ms, and takes the core, since thread 2 is beyond its first slice.
+ */
+TEST_EACH(a_thread_that_sleeps_with_a_debt_is_delayed, 6) {
+    static const struct {
+        uint64_t sleeps_us, end_us;
+        uint32_t without;
+    } cases[] = {{900, 13000, 0},
+                 {2200, 13000, 0},
+                 {2500, 10500, 0},
+                 {2200, 10200, SIM_HOST_PROTECT},
+                 {900, 8900, SIM_HOST_DELAY},
+                 {6000, 21000, 0}};
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 1, SBT_TRACE_MUTEX_UNLOCK, 0, 3 * MS);
+    sleep_for(&b, 1, cases[number].sleeps_us * US);
+    end(&b, 1, 1 * MS);
+    end(&b, 2, 20 * MS);
+    join_all(&b, 3, 20 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 1);
+    config.host.effects &= ~cases[number].without;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 1, NULL).to_ns, cases[number].end_us * US);
 }
 
 /* One core: the thread that opens a barrier wakes three, in 1 us each, before the first of them runs. */

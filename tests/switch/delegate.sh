@@ -30,6 +30,13 @@ for name in hot "${subject##*/}+$hot" none,hot hot+0x0; do
     check "the name $name: right" is "$status" 0
     check "the name $name: sections are handed over" delegated "$(sed 's/.*,//; s/+/[+]/' <<<"$name")"
 done
+# A program that is called as its variable is: what is within the variable is its, the rest is the file's.
+cp "$subject" "$scratch/hot"
+for name in hot+0x0 "hot+$hot"; do
+    run taskset -c "$cpu" "$SUBUTAI" run --verbose 2 --wait switch --delegate "$name" -- "$scratch/hot" counts
+    check "the name $name of a program that is called hot: right" is "$status" 0
+    check "the name $name of a program that is called hot: sections are handed over" delegated "${name/+/[+]}"
+done
 run "$SUBUTAI" run --verbose 2 --wait switch --delegate second -- "$subject" counts
 check "another mutex: right" is "$status" 0
 check "another mutex: is not delegated" matches "$err" "delegated: 'second': 0 sections"
