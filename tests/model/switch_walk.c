@@ -364,6 +364,7 @@ static void setup(void) {
     memset(n_held, 0, sizeof n_held);
     n_noted = n_waiting_seen = 0;
     in_order = one_before_zero = zero_is_next = inner_for_long = woke_alone = false;
+    walk_forget_waits();
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
     sbt_switch_servers = 0;
