@@ -77,7 +77,7 @@ static long kernel(const uint32_t *word, int op, uint32_t val, uintptr_t more, c
 static long wait_in_kernel(uint32_t *word, int op, uint32_t val, uintptr_t timeout, uint32_t val3) {
     struct sbt_asleep_in_call asleep;
     ABI_OUTSIDE;
-    sbt_asleep_in_call(&asleep, false, count_of(word)); /* counted: pairs with the fence before asks_kernel */
+    sbt_asleep_in_call(&asleep, count_of(word)); /* counted: pairs with the fence before asks_kernel */
     long r = sbt_futex_call_frame(word, op, val, timeout, val3);
     if (SBT_UNLIKELY(sbt_wake_gap_on) && r == 0)
         sbt_wake_gap_woken(word);

@@ -300,7 +300,7 @@ struct join {
 /* The join blocks, and it is a cancellation point. */
 static int join_while_not_runnable(int (*join)(const struct join *), const struct join *j) {
     struct sbt_asleep_in_call asleep;
-    sbt_asleep_in_call(&asleep, true, NULL);
+    sbt_asleep_in_call(&asleep, NULL);
     int result = join(j);
     sbt_awake_after_call(&asleep);
     return result;

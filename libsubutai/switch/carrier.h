@@ -35,6 +35,8 @@ struct sbt_carrier {
     struct sbt_fiber *chosen;     /* the fiber that it runs next, whatever is in its run queue; its own */
     uint32_t n_in_row;            /* fibers in a row that were chosen; its own */
     uint32_t n_first;             /* of a server: sections in a row that went before those queued there; its own */
+    uint32_t pops_at_next;        /* its pops when a fiber that was woken alone last went first; its own */
+    uint32_t n_next;              /* such fibers in a row; its own */
     uint32_t held;                /* 1: of a server, which was found to make no progress; atomic, a hint */
     struct sbt_fiber *current;    /* the fiber that it runs, NULL: it is idle; atomic, for the monitor and recalls */
 

@@ -89,6 +89,34 @@ bool sbt_wake_list_add(struct sbt_wake_list *list, uint32_t *word, bool sleeping
     return true;
 }
 
+/*
+ * Does a fiber that was woken alone run before those that are queued here (Go: runnext)? Behind them it would find what
+ * each of them has left for it, and they would have waited for it meanwhile. Only one goes first for each fiber that
+ * the carrier takes: those that one waker wakes one by one keep their order. And no more than a batch of them in a row.
+ */
+static bool goes_first(struct sbt_carrier *x) {
+    uint32_t pops = __atomic_load_n(&x->pops, __ATOMIC_RELAXED), since = pops - x->pops_at_next;
+    if (since == 0 || __atomic_load_n(&x->n, __ATOMIC_RELAXED) == 0)
+        return false;
+    x->pops_at_next = pops;
+    x->n_next = since == 1 ? x->n_next + 1 : 1;
+    if (x->n_next <= BATCH_MOST)
+        return true;
+    x->n_next = 0;
+    return false;
+}
+
+static void unpark_list(const struct sbt_wake_list *list) {
+    const struct sbt_fiber *self = sbt_self.fiber;
+    struct sbt_carrier *x = self != NULL ? self->carrier : NULL;
+    if (list->n == 1 && x != NULL && sbt_switch_servers == 0 && goes_first(x)) {
+        sbt_carrier_count_woken(x, 1);
+        sbt_runq_push_first(x, list->first);
+    } else {
+        sbt_carrier_unpark(list->first, list->last, list->n);
+    }
+}
+
 void sbt_wake_list_end(const struct sbt_wake_list *list) {
     if (SBT_UNLIKELY(list->in_handler)) { /* the code that the handler interrupted may hold a run queue's lock */
         for (struct sbt_fiber *f = list->first, *next; f != NULL; f = next) {
@@ -97,7 +125,7 @@ void sbt_wake_list_end(const struct sbt_wake_list *list) {
             sbt_pin_send_home(f);
         }
     } else if (list->n > 0) {
-        sbt_carrier_unpark(list->first, list->last, list->n);
+        unpark_list(list);
     }
     sbt_switch_leave();
     sbt_handlers_release();

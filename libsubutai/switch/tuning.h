@@ -23,7 +23,7 @@
 #define PREFERRED_MOST 64     /* woken fibers in a row that go before fibers that only yielded */
 #define POPS_PER_COUNT 256    /* fibers taken between two counts of sleeps in the kernel: a system call each */
 #define POPS_PER_SYS_YIELD 64 /* fibers taken, after which a fiber that yields also yields to the kernel, once */
-#define BATCH_MOST 64         /* fibers in a row that run in their wakers' places, while other fibers are runnable */
+#define BATCH_MOST 64 /* fibers in a row that run in their wakers' places, or first, while others are runnable */
 
 /* The count of runnable threads is a word that all carriers write: its cache line against a count that is off. */
 #define PARKED_MOST 16 /* parked fibers of a carrier before it takes them off the count, */

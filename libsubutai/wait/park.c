@@ -40,17 +40,14 @@ static void call_is_over(void *argument) {
     sbt_runnable_add(1);
     if (asleep->count != NULL)
         __atomic_fetch_sub(asleep->count, 1, __ATOMIC_RELAXED);
-    if (asleep->pins)
-        sbt_pin_release();
+    sbt_pin_release();
 }
 
 /* The count is one that a waker reads behind a fence: sequentially consistent. */
-void sbt_asleep_in_call(struct sbt_asleep_in_call *asleep, bool pins, uint32_t *count) {
+void sbt_asleep_in_call(struct sbt_asleep_in_call *asleep, uint32_t *count) {
     asleep->count = count;
-    asleep->pins = pins;
     sbt_handlers_hold(); /* a jump leaves all of it behind, or nothing */
-    if (pins)
-        sbt_pin_hold();
+    sbt_pin_hold();
     if (count != NULL)
         __atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
     sbt_runnable_add(-1);

@@ -79,15 +79,14 @@ bool sbt_waiter_wake(uint32_t *word);
 /*
  * A call of the C library's or the kernel's in which the caller sleeps: it is not runnable from the first to the second
  * of these, however it leaves the call: also by a cancellation, with the thread, or by a handler's jump (os/cleanup.h).
- * `pins`: it is pinned meanwhile; on a carrier it would keep that from other fibers. `count` has one more meanwhile;
- * NULL: none.
+ * It is pinned meanwhile: on a carrier it would keep that from other fibers. `count` has one more meanwhile; NULL:
+ * none.
  */
 struct sbt_asleep_in_call {
     struct _pthread_cleanup_buffer buffer;
     uint32_t *count;
-    bool pins;
 };
-void sbt_asleep_in_call(struct sbt_asleep_in_call *asleep, bool pins, uint32_t *count);
+void sbt_asleep_in_call(struct sbt_asleep_in_call *asleep, uint32_t *count);
 void sbt_awake_after_call(struct sbt_asleep_in_call *asleep);
 
 #endif

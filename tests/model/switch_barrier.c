@@ -32,6 +32,10 @@ struct sbt_adapt *sbt_adapt_of_word(const uint32_t *word) {
     return &of_all_words;
 }
 
+void walk_forget_waits(void) {
+    memset(&of_all_words, 0, sizeof of_all_words);
+}
+
 void sbt_active_begin(struct sbt_active *a, const struct sbt_adapt *memory) {
     (void)memory;
     memset(a, 0, sizeof *a);

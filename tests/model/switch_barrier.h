@@ -13,6 +13,9 @@ void walk_barrier_destroy(void);
 /* NULL, or what is wrong. */
 const char *walk_barrier_at_end(void);
 
+/* Each schedule begins with a word of which nothing is known: otherwise the same choices would lead elsewhere. */
+void walk_forget_waits(void);
+
 /* How often the kernel has been asked to run others. */
 extern uint32_t walk_n_offers;
 /* So often a thread looks again before it parks. */

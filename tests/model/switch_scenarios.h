@@ -32,7 +32,8 @@ enum objects {
  * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
  * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
  * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
- * the waiters of word 0 to word 1 and wake them; cN from now on N CPUs may be used; Q note
+ * the waiters of word 0 to word 1 and wake them; G wake 2, then the waiters of futex word 0 one by one, z
+ * of futex word 1, and look which of them is first; cN from now on N CPUs may be used; Q note
  * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it; l lock the other
  * mutex, d unlock it; O be the monitor that changes whether mutexes are delegated, and
  * which server has them; NN create thread N,
@@ -113,6 +114,15 @@ static const struct scenario scenarios[] = {
     {"two futexes, two wakers", {"j0F1", "F0j1"}, 2, 1, SCHED_ALONE, 0, MUTEX, 0, true},
     {"one waits for a futex at home", {"Hj0R", "j0", "F0"}, 2, 1, SCHED_ALONE, 0, MUTEX, 0, false},
     {"two wait for a futex and are moved", {"j0", "j0", "J"}, 2, 1, SCHED_ALONE, 0, MUTEX, 0, true},
+    {"three are woken one by one, one of them goes first",
+     {"j0z", "j0", "u3p", "pGj1"},
+     1,
+     1,
+     SCHED_ALONE,
+     0,
+     MUTEX,
+     0,
+     false},
     {"monitored: two wait for a futex on one carrier", {"j0", "j0", "F0"}, 1, 1, SCHED_MONITORED, 0, MUTEX, 0, true},
     {"three take a mutex and look before they park", {"LU", "LU", "LU"}, 2, 2, SCHED_ALONE, 0, MUTEX, 1, false},
     {"one holds it up in a handler", {"HILUR", "LULUo0"}, 2, 2, SCHED_ALONE, 0, MUTEX, 0, false},

@@ -37,6 +37,7 @@ static uint32_t noted[MAX_PROGRAM], n_noted;
 static uint32_t n_waiting_seen; /* by Q: of 0 and 1, in that order */
 static bool seen_on_carrier;
 static bool in_order, one_before_zero, zero_is_next, inner_for_long;
+static bool woke_alone; /* G has seen three parked and woken them, on the only carrier */
 
 static bool starts_later(uint32_t i) {
     return scenario->script[i][0] == '+';
@@ -106,6 +107,41 @@ static void handler(void) {
 
 static void follow(void *argument);
 
+static bool is_on_carrier(void) {
+    return sbt_self.fiber != NULL && sbt_self.fiber->carrier != NULL;
+}
+
+static const struct sbt_fiber *first_queued(void) {
+    return SBT_SWITCH->carrier[0].queue[SBT_WOKEN].head;
+}
+
+static bool is_of(const struct sbt_fiber *f, uint32_t i) {
+    return f != NULL && &f->token == token[i];
+}
+
+/* On the only carrier: 0 is woken alone behind 2, and goes before it. So is 1, and goes behind it. */
+static void wake_alone(void) {
+    woke_alone = is_on_carrier() && is_parked(0) && is_parked(1) && is_parked(2);
+    word[0] = 1;
+    woken[2]++;
+    if (token[2] != NULL)
+        sbt_fiber_unpark(token[2]);
+    direct_futex_wake(&word[0], false, 1, 1u << 0);
+    direct_futex_wake(&word[0], false, 1, 1u << 1);
+    const struct sbt_fiber *f = first_queued();
+    if (woke_alone && !(is_of(f, 0) && is_of(f->next, 2) && is_of(f->next->next, 1)))
+        sched_wrong("of two fibers that were woken alone, one behind the other, not the first alone went first");
+}
+
+/* Of 0, which has gone first. As many as may go first in a row have: 3 is woken alone, and goes behind the others. */
+static void wake_behind(void) {
+    bool is_second = woke_alone && is_on_carrier() && is_parked(3) && is_of(first_queued(), 2);
+    word[1] = 1;
+    direct_futex_wake(&word[1], false, 1, UINT32_MAX);
+    if (is_second && !is_of(first_queued(), 2))
+        sched_wrong("too many fibers that were woken alone went first in a row");
+}
+
 static uint32_t step(uint32_t me, const char *at) {
     uint32_t n = (uint32_t)(at[1] - '0');
     switch (*at) {
@@ -170,6 +206,12 @@ static uint32_t step(uint32_t me, const char *at) {
     case 'g': /* on the only carrier, on which no other fiber can run before this one has left it */
         one_before_zero = sbt_self.fiber->carrier != NULL && is_parked(1) &&
                           (uint32_t *)SBT_SWITCH->carrier[0].queue[SBT_YIELDED].head == token[0];
+        return 1;
+    case 'G':
+        wake_alone();
+        return 1;
+    case 'z':
+        wake_behind();
         return 1;
     case 'Q':
         n_waiting_seen +=
@@ -321,7 +363,8 @@ static void setup(void) {
     memset(token, 0, sizeof token);
     memset(n_held, 0, sizeof n_held);
     n_noted = n_waiting_seen = 0;
-    in_order = one_before_zero = zero_is_next = inner_for_long = false;
+    in_order = one_before_zero = zero_is_next = inner_for_long = woke_alone = false;
+    walk_forget_waits();
     if (scenario->barrier != 0)
         walk_barrier_setup(scenario->barrier);
     sbt_switch_servers = 0;

@@ -6,8 +6,13 @@
  */
 #include "scene.h"
 
+#include <dirent.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #define ROUNDS 300
 
@@ -295,6 +300,72 @@ static void main_moves(void) {
         thread_join(threads[i]);
 }
 
+/* ---- a wait for a futex that the kernel serves is spent at home, where no other thread needs the kernel thread ----
+ */
+static uint32_t *shared; /* other processes may have that memory too */
+static long sleepers_home;
+
+/* The kernel thread that sleeps in a call with that address as its first argument; 0: none does. */
+static long sleeps_at(const void *address) {
+    char file[64], line[64], wanted[64];
+    long found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    snprintf(wanted, sizeof wanted, "%d 0x%lx ", SYS_futex, (unsigned long)(uintptr_t)address);
+    for (const struct dirent *d; found == 0 && (d = readdir(tasks)) != NULL;) {
+        long tid = strtol(d->d_name, NULL, 10);
+        snprintf(file, sizeof file, "/proc/self/task/%ld/syscall", tid);
+        FILE *f = tid != 0 ? fopen(file, "re") : NULL;
+        if (f != NULL && fgets(line, sizeof line, f) != NULL && strncmp(line, wanted, strlen(wanted)) == 0)
+            found = tid;
+        if (f != NULL)
+            fclose(f);
+    }
+    closedir(tasks);
+    return found;
+}
+
+static void *wait_in_kernel_or_look(void *number) {
+    long id = (long)number, home = proc_kernel_thread(), at;
+    for (int i = 0; i < 50; i++) {
+        if (id == 0) {
+            sleepers_home = home;
+            *shared = 0;
+        }
+        meet();
+        meet();
+        if (id == 0) {
+            atomic_fetch_add(&n_away, proc_kernel_thread() != home);
+            while (__atomic_load_n(shared, __ATOMIC_ACQUIRE) == 0)
+                syscall(SYS_futex, shared, FUTEX_WAIT, 0, NULL, NULL, 0);
+        } else if (id == 1) {
+            while ((at = sleeps_at(shared)) == 0)
+                sched_yield();
+            CHECK(at == sleepers_home);
+            __atomic_store_n(shared, 1, __ATOMIC_RELEASE);
+            syscall(SYS_futex, shared, FUTEX_WAKE, 1, NULL, NULL, 0);
+        }
+    }
+    return number;
+}
+
+static void kernel_serves(void) {
+    FILE *f = fopen("/proc/thread-self/syscall", "re");
+    char line[64];
+    bool readable = f != NULL && fgets(line, sizeof line, f) != NULL;
+    if (f != NULL)
+        fclose(f);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
+    if (!readable) { /* kernels without it, and sandboxes */
+        puts("/proc tells of no system calls");
+        return;
+    }
+    run(4, wait_in_kernel_or_look);
+    printf("%d waits began on another's kernel thread\n", n_away);
+    CHECK(getenv("SWITCHED") == NULL || n_away > 0);
+}
+
 int main(int argc, char **argv) {
     static const struct scene scenes[] = {
         {"own-state", own_state},
@@ -306,6 +377,7 @@ int main(int argc, char **argv) {
         {"forks", forks},
         {"main-moves", main_moves},
         {"sleepers-stay-in", sleepers_stay_in},
+        {"kernel-serves", kernel_serves},
         {NULL, NULL},
     };
     return play(argc, argv, scenes);

@@ -103,7 +103,7 @@ static uint32_t n_in_call;
 static int sleep_in_call(uint32_t *word, uint32_t expected, const struct sbt_deadline *deadline) {
     struct sbt_asleep_in_call asleep;
     (void)deadline;
-    sbt_asleep_in_call(&asleep, true, &n_in_call);
+    sbt_asleep_in_call(&asleep, &n_in_call);
     CHECK_INT(n_pins, 1);
     CHECK_INT(n_in_call, 1);
     sbt_futex_wait_frame(word, expected, NULL);
