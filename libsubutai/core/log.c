@@ -14,6 +14,7 @@
 #include "os/fence.h"
 #include "os/initial.h"
 #include "os/own_file.h"
+#include "os/signals.h"
 
 bool sbt_log_is_on(unsigned verbosity) {
     return verbosity <= sbt_options.value[SBT_OPT_VERBOSE].u;
@@ -44,22 +45,27 @@ static int kept_log(void) {
                : 0;
 }
 
-/* Where the program has a filter of system calls that may be forbidden. */
+/* Where the program has a filter of system calls that may be forbidden. No handler's jump leaves it in the middle. */
 void sbt_log_keep(void) {
     static uint32_t busy; /* another thread does it: it restricts the same process, or itself alone */
     const char *file = file_asked_for();
     struct stat st;
-    if (file == NULL || !sbt_log_is_on(1) || sbt_fence_is_forbidden() || kept_log() != 0 ||
-        __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0)
+    if (file == NULL || !sbt_log_is_on(1) || sbt_fence_is_forbidden() || kept_log() != 0)
         return;
+    uint64_t signals = sbt_signals_block();
+    if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) {
+        sbt_signals_restore(signals);
+        return;
+    }
     long fd = open_log(file);
-    if (fd > 0 && sbt_syscall3(SYS_fstat, fd, &st, 0) == 0) {
+    if (fd >= 0 && sbt_syscall3(SYS_fstat, fd, &st, 0) == 0) {
         __atomic_store_n(&kept.fd, 0, __ATOMIC_RELAXED);
         kept.device = st.st_dev;
         kept.inode = st.st_ino;
         __atomic_store_n(&kept.fd, sbt_own_file_out_of_the_way(fd), __ATOMIC_RELEASE);
     }
     __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+    sbt_signals_restore(signals);
 }
 
 void sbt_log(unsigned verbosity, const char *first, ...) {

@@ -91,9 +91,11 @@ long sbt_own_file_open(const struct sbt_own_file *f, int flags) {
 int sbt_own_file_out_of_the_way(long fd) {
     long high = sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, HIGH_FD);
     if (high < 0)
+        high = fd == 0 ? sbt_syscall3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 1) : fd;
+    if (high == fd)
         return (int)fd;
     sbt_syscall3(SYS_close, fd, 0, 0);
-    return (int)high;
+    return high > 0 ? (int)high : 0;
 }
 
 void sbt_own_file_take_limit(void) {

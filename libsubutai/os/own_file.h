@@ -37,7 +37,8 @@ void sbt_own_file_remove(const struct sbt_own_file *f);
 bool sbt_own_file_is(const struct sbt_own_file *f, int fd);
 /*
  * The open descriptor under a number that programs seldom have, or as it is: a program that opens its own files gets
- * the numbers that it would get without the library.
+ * the numbers that it would get without the library. Never 0, which is free where a program has closed its standard
+ * input; 0: there is no other number, and the descriptor is closed.
  */
 int sbt_own_file_out_of_the_way(long fd);
 /* After EFBIG: the blocked signal that would end the program is taken here. */

@@ -40,7 +40,7 @@ else
     rm -rf profile
     subutai profile -o profile -- "$SUBJECT" no-files
     check "and its profile" is "$status $(ls profile/*.sbt)" "0 profile/cut-subject.sbt"
-    for way in no-files no-files-much; do
+    for way in no-files no-files-no-input no-files-much; do
         rm -f said t.sched
         subutai run --engine det --verbose 2 --log said --schedule t.sched -- "$SUBJECT" $way
         check "$way: its schedule and the library's lines are there" matches "$status $out $err $(cat said)" '^0 yes  .*schedule [0-9a-f]{16}, '

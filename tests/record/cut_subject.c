@@ -11,6 +11,7 @@
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static void filtered(void) {
 
 /* Many: more than a window of a schedule's file has room for (engine/det/file.h). */
 static unsigned n_touches = 1;
+static bool without_input;
 
 static void *touch_on_thread(void *unused) {
     for (unsigned i = 0; i < n_touches; i++)
@@ -89,8 +91,12 @@ static void no_files(void) {
         return;
     }
     pthread_t thread;
+    if (without_input)
+        OK_ERRNO(close(STDIN_FILENO));
+    int input = fcntl(STDIN_FILENO, F_GETFD);
     OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     OK_ERRNO((int)syscall(SYS_landlock_restrict_self, rules, 0));
+    CHECK_INT(fcntl(STDIN_FILENO, F_GETFD), input);
     OK_ERRNO(close((int)rules));
     CHECK_INT(open("t.txt", O_WRONLY | O_CREAT, 0600), -1);
     OK_ERRNO(close(STDERR_FILENO));
@@ -102,6 +108,12 @@ static void no_files(void) {
 static void no_files_and_much_to_say(void) {
     n_touches = 100000;
     no_files();
+}
+
+/* The first file that is opened gets the number 0. */
+static void no_files_without_input(void) {
+    without_input = true;
+    no_files_and_much_to_say();
 }
 
 static void refused(void) {
@@ -319,7 +331,8 @@ static const struct {
             {"vforks", vforks_at_the_end},
             {"disarmed", disarmed},
             {"no-files", no_files},
-            {"no-files-much", no_files_and_much_to_say}};
+            {"no-files-much", no_files_and_much_to_say},
+            {"no-files-no-input", no_files_without_input}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {

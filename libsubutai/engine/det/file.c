@@ -20,11 +20,19 @@ void det_file_start(struct det_file *f, const char *path, uint8_t full) {
 
 /* ---- the window ---- */
 
+/* It is closed if it is still the file's. */
+static void drop_kept(struct det_file *f) {
+    if (f->kept != 0 && sbt_own_file_is(&f->own, f->kept))
+        sbt_syscall3(SYS_close, f->kept, 0, 0);
+    f->kept = 0;
+}
+
 static void fail(struct det_file *f, long error) {
     const char *why = strerrordesc_np((int)-error);
     f->window[f->n] = f->full;
     sbt_syscall3(SYS_munmap, f->window, DET_FILE_WINDOW, 0);
     f->window = NULL;
+    drop_kept(f);
     sbt_log(1, "the schedule log ends, the program goes on: '", f->own.path, "': ", why != NULL ? why : "unknown error",
             NULL);
 }
@@ -89,13 +97,6 @@ static long open_again(const struct det_file *f) {
                : fd;
 }
 
-/* It is closed if it is still the file's. */
-static void drop_kept(struct det_file *f) {
-    if (f->kept != 0 && sbt_own_file_is(&f->own, f->kept))
-        sbt_syscall3(SYS_close, f->kept, 0, 0);
-    f->kept = 0;
-}
-
 void det_file_keep(struct det_file *f) {
     det_file_make(f);
     if (f->window == NULL)
@@ -103,7 +104,7 @@ void det_file_keep(struct det_file *f) {
     uint64_t signals = sbt_signals_block();
     long fd = open_again(f);
     drop_kept(f);
-    f->kept = fd > 0 ? sbt_own_file_out_of_the_way(fd) : 0;
+    f->kept = fd >= 0 ? sbt_own_file_out_of_the_way(fd) : 0;
     sbt_signals_restore(signals);
 }
 
