@@ -76,6 +76,8 @@ static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thre
                     uint64_t late_ns) {
     sim_host_count(sim, core);
     if (t->host.delayed)
+        sim_host_leave_if_paid(sim, t);
+    if (t->host.delayed)
         sim_host_end_delay(sim, core, t);
     else
         sim_host_join(sim, core, t, slice);
