@@ -90,7 +90,7 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
 void sbt_active_futile(struct sbt_active *a, uint16_t switches);
 
 /*
- * A thread that can only look again, and whose looks are calls of the program (trylocks in a loop). A yield that gives
+ * A thread that can only look again, by calls of the program (trylocks in a loop). A yield that gives
  * its core to no other thread takes as long as some thirty such looks, and the thread that it waits for runs on another
  * core. So behind several such yields in a row some looks go without one, and behind each further one twice as many.
  * Of one alone nothing follows: the kernel may choose the thread again although others wait for the core. Nor does
