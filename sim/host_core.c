@@ -215,11 +215,27 @@ static void remove_delayed(struct sim_host_core *core, struct sim_thread *t) {
     t->host.delayed = false;
 }
 
+bool sim_host_has_paid(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t) {
+    if (core->n_ready > 0 || core->on == NULL || !sim_host_has(sim, SIM_HOST_SLICES))
+        return false;
+    uint64_t now = sim_now(sim), tick = now - now % sim->host->model.tick_ns;
+    int64_t since = (int64_t)(tick - core->from), n = n_counted(core); /* often below 0 */
+    return core->on->host.v + since >= core->on->host.deadline && t->host.v <= (core->sum_v + since) / n;
+}
+
 /* The debt is paid. A credit is not kept (DELAY_ZERO). */
 static void leave_delayed(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {
     remove_delayed(core, t);
     sim_host_leave(sim, core, t);
     t->host.lag = 0;
+}
+
+void sim_host_leave_if_paid(struct sim *sim, struct sim_thread *t) {
+    struct sim_host_core *core = sim_host_core_of(sim, t);
+    if (!t->host.delayed || !sim_host_has_paid(sim, core, t))
+        return;
+    sim_host_count(sim, core);
+    leave_delayed(sim, core, t);
 }
 
 void sim_host_end_delay(struct sim *sim, struct sim_host_core *core, struct sim_thread *t) {

@@ -176,6 +176,13 @@ void sim_host_leave(struct sim *sim, struct sim_host_core *core, struct sim_thre
  * would run next. Until then it counts for the mean. So its debt is paid when others have run as much.
  */
 void sim_host_delay(const struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
+/*
+ * Has the delayed thread left the core at the last tick? The kernel looks at ticks also where a single other thread
+ * runs, for which the model has no events.
+ */
+bool sim_host_has_paid(const struct sim *sim, const struct sim_host_core *core, const struct sim_thread *t);
+/* The thread leaves its core, if it is delayed and has paid. */
+void sim_host_leave_if_paid(struct sim *sim, struct sim_thread *t);
 /* The delayed thread is woken, and will be put into the run queue: with its debt and its deadline, or without both. */
 void sim_host_end_delay(struct sim *sim, struct sim_host_core *core, struct sim_thread *t);
 

@@ -104,8 +104,8 @@ struct sim_host_core *sim_host_help_idle(struct sim *sim, struct sim_host_core *
 struct sim_host_core *sim_host_place_woken(struct sim *sim, const struct sim_thread *t,
                                            const struct sim_thread *waker) {
     struct sim_host_core *last = sim_host_core_of(sim, t), *idle;
-    if (t->host.delayed || sim_host_is_idle(sim, last->number) || !sim->config.migrate ||
-        sim_host_is_server(sim, last->number))
+    if ((t->host.delayed && !sim_host_has_paid(sim, last, t)) || sim_host_is_idle(sim, last->number) ||
+        !sim->config.migrate || sim_host_is_server(sim, last->number))
         return last; /* it is there still, or has waited in a section, and that goes on */
     if ((idle = sim_host_find_idle(sim, last->number)) != NULL)
         return idle;

@@ -45,7 +45,10 @@ static bool has_begun(const struct sim *sim, const struct sim_host_core *core) {
     return core->on != NULL && core->from <= sim_now(sim);
 }
 
-/* The running thread has not run more than the mean, nor beyond the deadline that it had when it was chosen. */
+/*
+ * The running thread has not run more than the mean, nor beyond its deadline. That is also one that it got as it went
+ * on: Linux's set_protect_slice has the deadline of when the core was switched to the thread.
+ */
 static bool is_protected(const struct sim *sim, const struct sim_host_core *core) {
     const struct sim_thread *on = core->on;
     return sim_host_has(sim, SIM_HOST_PROTECT) && sim_host_is_eligible(core, on) && on->host.v < on->host.deadline;
@@ -72,6 +75,8 @@ static void interrupt(struct sim *sim, struct sim_host_core *core) {
 static void enqueue(struct sim *sim, struct sim_host_core *core, struct sim_thread *t, uint64_t slice,
                     uint64_t late_ns) {
     sim_host_count(sim, core);
+    if (t->host.delayed)
+        sim_host_leave_if_paid(sim, t);
     if (t->host.delayed)
         sim_host_end_delay(sim, core, t);
     else

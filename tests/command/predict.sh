@@ -53,6 +53,16 @@ refuses "predict: --sync: 'subutai' has nothing for --machine host \(legal there
 refuses "predict: --sync: unknown value 'ni' \(legal: software, subutai, optical, atac, glibc, direct, switch, delegate\)" predict --machine paper,host --sync subutai,ni four.sbt
 refuses "predict: --machine: 'host' twice" predict --machine host,paper,host four.sbt
 refuses "predict: --without: unknown value 'smt' \(legal: lines, latency, slices, balance, memory, preempt, ahead, interrupts, protect, delay, outside\)" predict --machine host --without smt four.sbt
+# The message names them all; so do the help and the manual.
+subutai predict --machine host --without smt four.sbt
+effects=$(sed -n 's/.*(legal: \(.*\)).*/\1/p' <<<"$err")
+check "there are eleven values of --without" is "$(wc -w <<<"$effects")" 11
+help=$("$SUBUTAI" predict --help | tr -s ' \n' ' ' | sed -n 's/.*--without LIST \(.*\) --memory-share.*/\1/p')
+manual=$(sed -n '/^\.Ss.*predict/,/^\.Ss/p' "$SOURCE_ROOT/docs/subutai.1" | sed -n '/^\.It Fl -without /,/^\.It/p')
+for effect in ${effects//,/}; do
+    check "--help names $effect" matches "$help" "(^| )$effect[,:]"
+    check "the manual names $effect" matches "$manual" "Cm $effect( |"$'\n'"|$)"
+done
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
 refuses "predict: --memory-share: '101' is not a legal value \(legal: 0 to 100\)" predict --machine host --memory-share 101 four.sbt
 refuses "predict: --machine: unknown value '' \(legal: paper" predict --machine host, four.sbt

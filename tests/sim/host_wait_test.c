@@ -579,3 +579,21 @@ TEST(a_spin_that_succeeds_is_one_step) {
     ck_assert_uint_eq(s.n_futex_waits, 0);
     ck_assert_uint_lt(s.n_steps, 5500);
 }
+
+/*
+ * Thread 0 runs to 4 ms, thread 2 on the same core to 8 ms, thread 0 to 9 ms: 5 ms, and thread 2 4 ms. So it sleeps
+ * with a debt, to 50 ms. The tick at 12 ms finds it paid: thread 0 goes to the other core, idle since 10 ms.
+ */
+TEST(a_thread_whose_debt_a_tick_found_paid_goes_to_an_idle_core) {
+    struct build b;
+    build_open(&b);
+    create_all(&b, 3);
+    call(&b, 0, SBT_TRACE_MUTEX_UNLOCK, 0, 5 * MS);
+    sleep_for(&b, 0, 41 * MS);
+    end(&b, 1, 10 * MS);
+    end(&b, 2, 60 * MS);
+    join_all(&b, 3, 1 * MS);
+    struct sim_config config = host_of(SIM_GLIBC, 2);
+    config.host.effects &= ~(uint32_t)SIM_HOST_BALANCE;
+    ck_assert_uint_eq(run_one(&config, build_close(&b), 2, NULL).to_ns, 65 * MS);
+}

@@ -65,11 +65,11 @@ static const struct own_option predict_options[] = {
                        "free: a mutex goes to the thread that asks first; recorded: in the trace's order "
                        "(default free)"},
     [PREDICT_PINNED] = {0, "pinned", NULL, "threads stay on the core where they began"},
-    [PREDICT_WITHOUT] =
-        {0, "without", "LIST",
-         "lines, latency, slices, balance, memory, preempt, ahead, interrupts: effects of the host that are "
-         "left out; outside: waits for "
-         "other processes, devices and time (default none)"},
+    [PREDICT_WITHOUT] = {0, "without", "LIST",
+                         "lines, latency, slices, balance, memory, preempt, ahead, interrupts, protect, delay: effects "
+                         "of the host that "
+                         "are left out; outside: waits for "
+                         "other processes, devices and time (default none)"},
     [PREDICT_MEMORY] =
         {0, "memory-share", "PERCENT",
          "how much of the programs' work waits for memory, if it has one core: on the host cores share its bandwidth "
