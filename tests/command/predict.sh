@@ -60,7 +60,7 @@ check "there are eleven values of --without" is "$(wc -w <<<"$effects")" 11
 help=$("$SUBUTAI" predict --help | tr -s ' \n' ' ' | sed -n 's/.*--without LIST \(.*\) --memory-share.*/\1/p')
 manual=$(sed -n '/^\.Ss.*predict/,/^\.Ss/p' "$SOURCE_ROOT/docs/subutai.1" | sed -n '/^\.It Fl -without /,/^\.It/p')
 for effect in ${effects//,/}; do
-    check "--help names $effect" matches "$help" "(^| )$effect[,:]"
+    check "--help names $effect" matches "$help" "(^| )${effect}[,:]"
     check "the manual names $effect" matches "$manual" "Cm $effect( |"$'\n'"|$)"
 done
 refuses "predict: --without: 'lines' twice" predict --machine host --without lines,memory,lines four.sbt
