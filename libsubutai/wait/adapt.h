@@ -90,12 +90,12 @@ void sbt_active_end(const struct sbt_active *a, struct sbt_adapt *memory);
 void sbt_active_futile(struct sbt_active *a, uint16_t switches);
 
 /*
- * A thread that can only look again, by calls of the program (trylocks in a loop). A yield that gives
- * its core to no other thread takes as long as some thirty such looks, and the thread that it waits for runs on another
- * core. So behind several such yields in a row some looks go without one, and behind each further one twice as many.
- * Of one alone nothing follows: the kernel may choose the thread again although others wait for the core. Nor does
- * anything while such yields of other threads of the process are not in vain: two threads share the other core, and the
- * caller's looks keep the mutex from them.
+ * A thread that can only look again, by calls of the program (trylocks in a loop). A yield that gives its core to no
+ * other thread takes as long as some thirty such looks, and the thread that it waits for runs on another core. So
+ * behind several such yields in a row some looks go without one, and behind each further one twice as many. Of one
+ * alone nothing follows: the kernel may choose the thread again although others wait for the core. Nor does anything
+ * while such yields of other threads of the process are not in vain: two threads share the other core, and the caller's
+ * looks keep the mutex from them.
  */
 struct sbt_spared {
     uint32_t seen; /* how many such yields of all threads were not in vain, when the thread looked last */
