@@ -13,11 +13,15 @@
 #include "abi/futex.h"
 #include "core/eligibility_table.h"
 #include "core/handlers.h"
+#include "core/log.h"
 #include "core/sites.h"
+#include "decimal.h"
 #include "engine/engine.h"
 #include "os/arch.h"
 #include "os/clock.h"
+#include "os/fork.h"
 #include "os/futex.h"
+#include "os/known.h"
 #include "os/objects.h"
 #include "os/real.h"
 
@@ -35,7 +39,9 @@ struct range {
 
 static struct range ranges_unseen[OBJECTS_MOST], adopted[ADOPTED_MOST];
 static uint32_t n_adopted; /* written by release, after the entries */
-static uint32_t looking;   /* a thread looks */
+static uint32_t looking;   /* a thread looks: the process's generation and one; what is below is its own */
+static struct sbt_known known;
+static uint32_t n_read; /* objects of which this look has read the code */
 struct abi_unseen abi_unseen;
 static uint64_t look_again_ns; /* while one is: no look before that time; atomic, relaxed: a hint */
 static uint32_t n_calls;       /* futex calls before the first look; atomic, relaxed */
@@ -155,11 +161,26 @@ static bool is_adopted(const struct dl_phdr_info *info, uintptr_t code) {
     return is_in(adopted, &n_adopted, code) && sbt_sites_are_served(info);
 }
 
+/* Such an object is looked at each time: it may have lost its sites since. */
+static bool is_any_adopted(const struct dl_phdr_info *info) {
+    for (size_t i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && (p->p_flags & PF_X) != 0 &&
+            is_in(adopted, &n_adopted, info->dlpi_addr + p->p_vaddr))
+            return true;
+    }
+    return false;
+}
+
 static int judge(struct dl_phdr_info *info, size_t size, void *argument) {
     const char *name = info->dlpi_name != NULL ? info->dlpi_name : "";
     (void)size, (void)argument;
     if (sbt_eligibility_is_libc(name) || strstr(name, "vdso") != NULL || (!sbt_real_is_linked && is_own(info)))
         return 0;
+    bool is_served = is_any_adopted(info);
+    if (!is_served && sbt_known_note(&known, info))
+        return 0;
+    n_read++;
     note_clone(info);
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -174,21 +195,49 @@ static int judge(struct dl_phdr_info *info, size_t size, void *argument) {
     return 0;
 }
 
-static int count_loads(struct dl_phdr_info *info, size_t size, void *argument) {
-    uint32_t *n = argument;
-    *n = size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds ? (uint32_t)info->dlpi_adds : 0;
-    return 1; /* the first object knows the number */
+struct counts {
+    uint32_t n_loads;   /* 0: not known */
+    uint64_t n_unloads; /* as long as n_loads is known */
+};
+
+static int count(struct dl_phdr_info *info, size_t size, void *argument) {
+    struct counts *counts = argument;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
+        *counts = (struct counts){(uint32_t)info->dlpi_adds, info->dlpi_subs};
+    return 1; /* the first object knows the numbers */
+}
+
+static void tell(uint32_t n) {
+    char digits[DECIMAL_SIZE];
+    if (n != 0)
+        sbt_log(3, "objects that were searched for futex calls: ", decimal_of(digits, n), NULL);
+}
+
+/*
+ * False: another thread looks. A look that was under way when the process was forked goes on in the parent alone. It
+ * may have noted an object that it had not read.
+ */
+static bool begin_look(void) {
+    uint32_t here = sbt_fork_generation() + 1, seen = __atomic_load_n(&looking, __ATOMIC_RELAXED);
+    if (seen == here || !__atomic_compare_exchange_n(&looking, &seen, here, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    if (seen != 0)
+        known.n = 0;
+    return true;
 }
 
 /* False: another thread looks. */
 static bool look_once(void) {
-    uint32_t n = 0, none = 0;
-    if (!__atomic_compare_exchange_n(&looking, &none, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    struct counts now = {0, 0};
+    if (!begin_look())
         return false;
-    sbt_objects_iterate(count_loads, &n);
-    if (n == 0 || n != __atomic_load_n(&abi_unseen.looked, __ATOMIC_RELAXED)) {
+    sbt_objects_iterate(count, &now);
+    if (now.n_loads == 0 || now.n_loads != __atomic_load_n(&abi_unseen.looked, __ATOMIC_RELAXED)) {
+        sbt_known_begin(&known, now.n_loads != 0 ? now.n_unloads : known.n_unloads + 1);
+        n_read = 0;
         sbt_objects_iterate(judge, NULL);
-        __atomic_store_n(&abi_unseen.looked, n != 0 ? n : 1, __ATOMIC_RELEASE);
+        tell(n_read);
+        __atomic_store_n(&abi_unseen.looked, now.n_loads != 0 ? now.n_loads : 1, __ATOMIC_RELEASE);
     }
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
     return true;
@@ -320,8 +369,7 @@ void abi_unseen_load_begins(void) {
 }
 
 static void begin_looking(void) {
-    for (uint32_t none = 0; !__atomic_compare_exchange_n(&looking, &none, 1, true, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-         none = 0)
+    while (!begin_look())
         sbt_cpu_relax();
 }
 
