@@ -114,6 +114,8 @@ within 20 "$SUBUTAI" run --engine det -- "$ORDERED" forks
 check "a handler forks while a creator waits for the turn: the child has threads of its own" is "$status $out" "0 1 3"
 within 20 "$SUBUTAI" run --engine det -- "$ORDERED" restarts
 check "a wait of a handler does not end the interrupted one, which is restarted" is "$status $out" "0 done"$'\n'"done"
+within 20 "$SUBUTAI" run --engine det -- "$ORDERED" restarts-in-place
+check "a wait that is restarted keeps its place in the queue" is "$status $out" "0 20 of 20"$'\n'"done"
 within 20 "$SUBUTAI" run --engine det -- "$ORDERED" unmaps
 check "a futex that is unmapped before the turn comes is an error" is "$status $out" "0 EFAULT"$'\n'"EFAULT"
 cat >yields.c <<'END'

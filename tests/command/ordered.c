@@ -380,7 +380,8 @@ static const struct {
     {"joins", reader_before_writer}, /* a reader goes before a writer that was woken, and needs a reader that waits */
     {"held-up", held_up_reader},     /* a reader that waits is in a handler, and a writer waits behind it */
     {"restarts", restarted},         /* a wait on a futex is restarted, and a handler waits before it goes on */
-    {"unmaps", unmapped},            /* the word of a futex is unmapped while a thread waits for the turn */
+    {"restarts-in-place", restarted_in_place}, /* while it is restarted again and again it stays in the queue */
+    {"unmaps", unmapped},                      /* the word of a futex is unmapped while a thread waits for the turn */
 };
 
 /* Or `loads LIBRARY`: a thread waits on a futex again and again while another loads the library. */

@@ -86,6 +86,7 @@ int reader_before_writer(void);
 int held_up_reader(void);
 /* ordered_futex.c */
 int restarted(void);
+int restarted_in_place(void);
 int unmapped(void);
 int loaded(const char *library);
 

@@ -90,6 +90,31 @@ int restarted(void) {
     return 0;
 }
 
+/* While its word stays as it is, a waiter is found in each moment, however often its wait is restarted. */
+int restarted_in_place(void) {
+    enum { SIGNALS = 20 };
+    const struct sigaction action = {.sa_handler = count, .sa_flags = SA_RESTART};
+    pthread_t thread;
+    int n_found = 0;
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_create(&thread, NULL, futex_waiter, NULL);
+    yield_often();
+    for (int i = 0; i < SIGNALS; i++) {
+        pthread_kill(thread, SIGUSR1);
+        while (atomic_load(&flag) == i)
+            ;
+        compute_ms(2); /* with the turn */
+        n_found += futex(&word, FUTEX_REQUEUE, 0, (const void *)1, &word) == 1;
+    }
+    printf("%d of %d\n", n_found, SIGNALS);
+    while (!atomic_load(&has_ended)) { /* one that was in no queue must look again first */
+        futex(&word, FUTEX_WAKE, 1, NULL, NULL);
+        sched_yield();
+    }
+    pthread_join(thread, NULL);
+    return 0;
+}
+
 static uint32_t *page;
 
 static void *wait_for_unmapped(void *requeues) {

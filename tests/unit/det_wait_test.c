@@ -119,6 +119,7 @@ TEST(det_wait__forked_in_a_look_for_a_site, "in the child operations are offered
 bool det_is_stuck(uint64_t *logical) {
     return false;
 }
+NOT_CALLED(int, det_futex_compare, const uint32_t *word, uint32_t expected)
 NOT_CALLED(void, det_begin_round, void)
 NOT_CALLED(void, det_be_asynchronous_again, void)
 NOT_CALLED(bool, det_hints_pass, void)

@@ -184,14 +184,19 @@ struct det_wait {
     uint64_t ns;                         /* 0, or how far away the deadline is in logical time */
     uint64_t turns;                      /* 0, or how many turns away the end is: a soft deadline, without `deadline` */
     uint8_t tag;
-    uint8_t op;         /* enum det_op: what kind of object it is that is waited for */
-    bool can_cancel;    /* TURN_CANCELLED */
-    bool can_interrupt; /* TURN_INTERRUPTED: a signal handler has run */
-    bool goes_on;       /* det_release wakes it, and it returns without the turn: det_self.has_gone_on */
-    bool is_offer;      /* it is over, too, if a handler has taken the offer back */
-    bool looks_again;   /* the same after a handler that restarts system calls: det_self.is_restarted */
-    uint32_t bits;      /* for turn_wake_bits */
+    uint8_t op;           /* enum det_op: what kind of object it is that is waited for */
+    bool can_cancel;      /* TURN_CANCELLED */
+    bool can_interrupt;   /* TURN_INTERRUPTED: a signal handler has run */
+    bool goes_on;         /* det_release wakes it, and it returns without the turn: det_self.has_gone_on */
+    bool is_offer;        /* it is over, too, if a handler has taken the offer back */
+    bool looks_again;     /* the same after a handler that restarts system calls: det_self.is_restarted */
+    uint32_t bits;        /* for turn_wake_bits */
+    const uint32_t *word; /* with looks_again: while det_futex_compare says 0 of it, such a handler does not end */
+    uint32_t expected;    /* the wait, which keeps its place in the queue */
 };
+
+/* 0, EAGAIN: the word has another value, or EFAULT: it is not mapped. */
+int det_futex_compare(const uint32_t *word, uint32_t expected);
 
 /*
  * det_take at a cancellation point. What comes later than this wakes the caller from det_block. `has_acted`: the caller

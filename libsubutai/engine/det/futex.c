@@ -60,7 +60,7 @@ static bool looks_again(enum turn_reason reason, const struct sbt_deadline *dead
  * 0, EAGAIN or EFAULT. abi/ has found the word mapped. Other threads and handlers have run since, until the turn came,
  * and may have unmapped it: the kernel, which compares at once, would have been there before.
  */
-static int compare(const uint32_t *word, uint32_t expected) {
+int det_futex_compare(const uint32_t *word, uint32_t expected) {
     return !sbt_mapped_now(word, sizeof *word)                   ? EFAULT
            : __atomic_load_n(word, __ATOMIC_SEQ_CST) != expected ? EAGAIN
                                                                  : 0;
@@ -75,7 +75,9 @@ int det_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits
                                   .op = DET_FUTEX_WAIT,
                                   .can_interrupt = true,
                                   .looks_again = true,
-                                  .bits = bits};
+                                  .bits = bits,
+                                  .word = word,
+                                  .expected = expected};
     enum turn_reason reason = TURN_WOKEN;
     int r;
     begin(DET_FUTEX_WAIT);
@@ -83,7 +85,7 @@ int det_futex_wait(uint32_t *word, bool shared, uint32_t expected, uint32_t bits
     uint32_t object = object_of(key);
     det_object(&object);
     do {
-        r = compare(word, expected);
+        r = det_futex_compare(word, expected);
         if (r != 0)
             break;
         det_round->thread[det_self.number].futex = object;
@@ -114,7 +116,7 @@ int det_futex_requeue(uint32_t *from, uint32_t *to, bool shared, struct sbt_fute
     struct sbt_futex_moved done = {0, 0};
     begin(DET_FUTEX_REQUEUE);
     tell_object(key_of(from, shared));
-    int result = expected != NULL ? compare(from, *expected) : 0;
+    int result = expected != NULL ? det_futex_compare(from, *expected) : 0;
     if (result == 0) {
         sbt_lock_take(&r->lock);
         done.woken = turn_wake_bits(&r->turn, from_key, most->woken, UINT32_MAX);

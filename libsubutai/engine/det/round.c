@@ -283,6 +283,20 @@ static void wait_for_turn(struct turn_wait *w) {
 }
 
 /*
+ * A handler has come before the kernel's sleep, or has ended it. If it restarts system calls, and the word is what it
+ * was, the wait goes on. It does not leave the queue to look again when it has the turn: a waker that has counted it
+ * would not find it. One that changes the word behind this look finds it.
+ */
+static void look_again(struct turn_wait *w) {
+    bool restarts = det_self.n_interrupts == w->n_interrupts;
+    det_self.has_handled = false;
+    if (restarts && w->wait->deadline == NULL && det_futex_compare(w->wait->word, w->wait->expected) == 0)
+        return;
+    bool is_one = is_interrupted(w->number); /* another handler may have come before the turn */
+    det_self.is_restarted |= is_one && restarts;
+}
+
+/*
  * Until the caller has the turn with handlers deferred, or is released: a handler in between may have passed it. False:
  * the wait is over without.
  */
@@ -293,12 +307,8 @@ static bool wait_and_take(struct turn_wait *w) {
             return false;
         if (is_outside(w->number) || (w->is_blocked && det_self.is_absent))
             is_present(w->number);
-        if (must_look_again(w)) { /* a handler has come before the kernel's sleep, or has ended it */
-            bool restarts = det_self.n_interrupts == w->n_interrupts;
-            det_self.has_handled = false;
-            bool is_one = is_interrupted(w->number); /* another handler may have come before the turn */
-            det_self.is_restarted |= is_one && restarts;
-        }
+        if (must_look_again(w))
+            look_again(w);
         if (w->is_blocked)
             det_self.is_absent = false;
         if (has_turn(w->number) || may_go_on(w))
