@@ -375,7 +375,7 @@ static void yield_as_asked(void) {
     sbt_progress_undo();
     sbt_switch_about_to_wait();
     sbt_self.has_yielded = true;
-    if (sbt_self.fiber != NULL && sbt_switch_yield(false))
+    if (sbt_self.fiber != NULL && sbt_switch_yield_asked())
         return;
     sbt_switch_note_yield();
     sbt_yield_gate_asked(&sbt_yield_gate, &sbt_self.spare_yields);

@@ -36,6 +36,7 @@ struct sbt_thread {
     /* For the decision whether switching pays (switch/pays.h): sbt_progress, and what other threads know of it */
     uint32_t progress, progress_told;
     uint32_t progress_sure;     /* sbt_progress_surely: what progress was at that time */
+    uint32_t progress_yielded;  /* what it was at the last yield that the program asked for */
     uint32_t n_waits, n_yields; /* that a switch would have made cheaper */
     uint32_t told_round;        /* in which round of telling the caller was counted last (switch/state.h) */
     uint32_t handlers_running;  /* that have begun and not returned; one that has left by a jump counts on; atomic */
@@ -93,14 +94,22 @@ static inline void sbt_progress_undo(void) {
     sbt_self.progress -= progress != sbt_self.progress_told && progress != sbt_self.progress_sure;
 }
 
+/* The caller, self, yields of its own accord. Has it got nothing done since its last such yield? Undone is not done. */
+static inline bool sbt_progress_is_vain(struct sbt_thread *self) {
+    bool vain = (int32_t)(self->progress - self->progress_yielded) <= 0;
+    self->progress_yielded = self->progress;
+    return vain;
+}
+
 /*
  * The number of the process's threads that are not parked by the library, not joining and not ended. A thread that
  * blocks in the kernel by other means counts as runnable. So the number errs towards too many threads, and too little
  * spinning. Relaxed everywhere: it guides waiting and nothing depends on it.
  */
 extern uint32_t sbt_n_runnable;
-extern uint32_t sbt_n_cpus; /* CPUs that the process may use (core/cpus.h), at least 1 */
-extern cpu_set_t sbt_cpus;  /* which its first thread could run on at the start. Empty: not known */
+extern uint32_t sbt_n_cpus;         /* CPUs that the process may use (core/cpus.h), at least 1 */
+extern uint32_t sbt_n_cpus_at_once; /* likewise without the quota, which limits what they get in a while */
+extern cpu_set_t sbt_cpus;          /* which its first thread could run on at the start. Empty: not known */
 
 /* Relaxed, as the count: a decision that is a moment old does no harm. */
 static inline uint32_t sbt_usable_cpus(void) {
@@ -119,6 +128,11 @@ static inline bool sbt_cores_to_spare_for(uint32_t n_more) {
 
 static inline bool sbt_cores_to_spare(void) {
     return sbt_cores_to_spare_for(0);
+}
+
+/* May the process run on more CPUs at once than its quota lets it use for long? */
+static inline bool sbt_has_quota(void) {
+    return __atomic_load_n(&sbt_n_cpus_at_once, __ATOMIC_RELAXED) > sbt_usable_cpus();
 }
 
 /* Called once, by start/init.c; sbt_thread_learn as soon as symbols can be looked up. */

@@ -42,9 +42,10 @@ struct sbt_carrier {
 
     struct sbt_own_lock lock __attribute__((aligned(64))); /* of the run queue; the carrier is its owner */
     struct sbt_runq queue[SBT_RUNQS];
-    uint32_t n;         /* length of both queues; atomic, read without the lock as a hint */
+    uint32_t n;         /* length of all queues; atomic, read without the lock as a hint */
     uint32_t pops;      /* fibers that the carrier itself has taken; atomic: it shows progress */
-    uint32_t preferred; /* woken fibers in a row that went before fibers that had yielded; a line ends before it */
+    uint32_t preferred; /* woken fibers in a row that went before fibers that had yielded */
+    uint32_t n_fresh;   /* fresh fibers in a row that went before others that had yielded */
     uint32_t stolen;    /* times that another thread has taken fibers; atomic */
     uint32_t asleep;    /* 1: sleeps on this word, or is about to; atomic */
 } __attribute__((aligned(128)));

@@ -442,13 +442,13 @@ static bool may_join_carriers(const struct sbt_fiber *f) {
 
 void (*sbt_switch_yield_to_kernel)(void) = sbt_yield;
 
-bool sbt_switch_yield(bool goes_on) {
+static inline bool yield(enum sbt_leaving why) {
     struct sbt_fiber *f = sbt_self.fiber;
     if (f == NULL || sbt_self.pin_held != 0 || sbt_switch_is_fixed() || is_pinned(f))
         return false;
     if (!(f->carrier == NULL ? may_join_carriers(f) : find_another(f)))
         return false;
-    sbt_fiber_leave(f, goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
+    sbt_fiber_leave(f, why);
     struct sbt_carrier *x = f->carrier;
     if (x == NULL)
         return true;
@@ -463,4 +463,12 @@ bool sbt_switch_yield(bool goes_on) {
         sbt_switch_yield_to_kernel();
     }
     return true;
+}
+
+bool sbt_switch_yield(bool goes_on) {
+    return yield(goes_on ? SBT_LEAVES_TO_GO_ON : SBT_LEAVES_TO_YIELD);
+}
+
+bool sbt_switch_yield_asked(void) {
+    return yield(sbt_progress_is_vain(&sbt_self) ? SBT_LEAVES_TO_YIELD : SBT_LEAVES_FRESH);
 }

@@ -42,7 +42,8 @@ enum sbt_leaving {
     SBT_LEAVES_TO_PARK,
     SBT_LEAVES_TO_YIELD, /* queue it behind all other fibers */
     SBT_LEAVES_TO_GO_ON, /* queue it with the fibers that have been woken */
-    SBT_LEAVES_FOR_HOME
+    SBT_LEAVES_FOR_HOME,
+    SBT_LEAVES_FRESH /* queue it with those that have got something done since they yielded last */
 };
 
 /*

@@ -51,6 +51,9 @@ static void dispose(struct sbt_carrier *x, struct sbt_fiber *f, enum sbt_leaving
     case SBT_LEAVES_TO_YIELD:
         sbt_serve_queue(x, f, SBT_YIELDED);
         break;
+    case SBT_LEAVES_FRESH:
+        sbt_serve_queue(x, f, SBT_FRESH);
+        break;
     case SBT_LEAVES_FOR_HOME:
         sbt_pin_send_home(f);
         break;

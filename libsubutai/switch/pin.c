@@ -28,8 +28,9 @@
 /* As sbt_carrier_finish_switch. False: the fiber has been woken already, and does not leave. */
 static bool let_go(struct sbt_fiber *f) {
     uint32_t none = SBT_TOKEN_NONE;
-    if (f->why == SBT_LEAVES_TO_YIELD || f->why == SBT_LEAVES_TO_GO_ON) {
-        sbt_runq_push_from_home(f, f->why == SBT_LEAVES_TO_YIELD ? SBT_YIELDED : SBT_WOKEN);
+    /* A yield at home counts as one in vain: the fiber joins behind those that already take turns. */
+    if (f->why == SBT_LEAVES_TO_YIELD || f->why == SBT_LEAVES_FRESH || f->why == SBT_LEAVES_TO_GO_ON) {
+        sbt_runq_push_from_home(f, f->why == SBT_LEAVES_TO_GO_ON ? SBT_WOKEN : SBT_YIELDED);
         return true;
     }
     sbt_runnable_add(-1);

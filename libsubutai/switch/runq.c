@@ -345,11 +345,27 @@ void sbt_runq_learn(struct sbt_carrier *x, bool in_vain) {
  * but not for ever. (A fiber may look for long before it yields again, or waits. At PARSEC's barrier with 64 threads
  * each woken fiber would stand behind 31 fibers that look 35 000 times.)
  */
-enum sbt_runq_of sbt_runq_prefer(struct sbt_carrier *x) {
+static bool prefers_woken(struct sbt_carrier *x) {
     bool both = x->queue[SBT_WOKEN].head != NULL;
     bool turn = both && x->preferred >= PREFERRED_MOST;
     x->preferred = both && !turn ? x->preferred + 1 : 0;
-    return x->queue[SBT_WOKEN].head == NULL || turn ? SBT_YIELDED : SBT_WOKEN;
+    return both && !turn;
+}
+
+/*
+ * The same among fibers that yielded: one that has got something done since it yielded last goes before those that have
+ * not, which wait for such fibers. (A C++20 semaphore's release wakes all that wait. The first takes all tokens, and
+ * each of the others yields four times before it waits again.)
+ */
+static bool prefers_fresh(struct sbt_carrier *x) {
+    bool fresh = x->queue[SBT_FRESH].head != NULL, both = fresh && x->queue[SBT_YIELDED].head != NULL;
+    bool turn = both && x->n_fresh >= FRESH_MOST;
+    x->n_fresh = both && !turn ? x->n_fresh + 1 : 0;
+    return fresh && !turn;
+}
+
+enum sbt_runq_of sbt_runq_prefer(struct sbt_carrier *x) {
+    return prefers_woken(x) ? SBT_WOKEN : prefers_fresh(x) ? SBT_FRESH : SBT_YIELDED;
 }
 
 struct sbt_fiber *sbt_runq_take(struct sbt_carrier *x) {

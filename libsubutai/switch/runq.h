@@ -12,8 +12,11 @@ struct sbt_runq {
     struct sbt_fiber *head, *tail;
 };
 
-/* Woken fibers go before fibers that only yielded. */
-enum sbt_runq_of { SBT_WOKEN, SBT_YIELDED, SBT_RUNQS };
+/*
+ * Woken fibers go before fibers that only yielded, and of these the fresh ones first, which have got something done
+ * since the program had them yield last: the others look again and again for what these do.
+ */
+enum sbt_runq_of { SBT_WOKEN, SBT_FRESH, SBT_YIELDED, SBT_RUNQS };
 
 struct sbt_carrier;
 

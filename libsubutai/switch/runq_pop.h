@@ -11,7 +11,7 @@ enum sbt_runq_of sbt_runq_prefer(struct sbt_carrier *x);
 /* With the lock held. NULL: there is none. */
 static inline struct sbt_fiber *sbt_runq_take_first(struct sbt_carrier *x) {
     struct sbt_runq *q = &x->queue[SBT_WOKEN];
-    if (SBT_UNLIKELY(x->queue[SBT_YIELDED].head != NULL))
+    if (SBT_UNLIKELY(x->queue[SBT_YIELDED].head != NULL || x->queue[SBT_FRESH].head != NULL))
         q = &x->queue[sbt_runq_prefer(x)];
     struct sbt_fiber *f = q->head;
     if (f == NULL)

@@ -464,6 +464,12 @@ uint32_t sbt_waiter_stack_take(uint32_t *stack, uint32_t ticket, bool joined, st
  */
 bool sbt_switch_yield(bool goes_on);
 
+/*
+ * The same for a thread that the program has yield. One that has got something done since its last such yield (core/
+ * thread.h) is queued before those that have not.
+ */
+bool sbt_switch_yield_asked(void);
+
 /* Does a carrier run the caller? */
 bool sbt_switch_carried(void);
 

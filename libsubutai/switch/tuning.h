@@ -21,6 +21,7 @@
 #define SOON_NS 10000         /* a wake-up was for nothing if the waker waits within this CPU time */
 #define SKIP_MOST 16384       /* occasions to wake that are skipped after such wake-ups, at most */
 #define PREFERRED_MOST 64     /* woken fibers in a row that go before fibers that only yielded */
+#define FRESH_MOST 16         /* fibers in a row that have got something done, before one that yields in vain */
 #define POPS_PER_COUNT 256    /* fibers taken between two counts of sleeps in the kernel: a system call each */
 #define POPS_PER_SYS_YIELD 64 /* fibers taken, after which a fiber that yields also yields to the kernel, once */
 #define BATCH_MOST 64 /* fibers in a row that run in their wakers' places, or first, while others are runnable */

@@ -25,20 +25,19 @@ enum objects {
 
 /*
  * A thread's script: p wait until woken, uN wake thread N, wN wait on word N, kN set it and wake its waiters, y
- * yield, h go home for something, H go home and stay there until R, bN sleep in the kernel until N is open, oN open it,
- * I be interrupted in the next sleep by a handler that does b0; f note whether 0 and 1 are parked, g whether 0 has
- * yielded and 1 is parked, a note that it runs; B wait in the barrier, D destroy it; L lock the mutex, U unlock it, C
- * wait on the condition, M make a turn, s signal it, S both, A broadcast, Z broadcast for one, X destroy it; T and t
- * take the outer and the inner one of two mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i
- * note whether 0 is next; r and x take the read-write lock, to read and to write, e unlocks it, E does and destroys it
- * if it was the last to have it; jN wait for the futex word N, FN set it and wake by each bit, J set both words, move
- * the waiters of word 0 to word 1 and wake them; G wake 2, then the waiters of futex word 0 one by one, z
- * of futex word 1, and look which of them is first; cN from now on N CPUs may be used; Q note
- * whether 0 waits for the mutex, which this thread has, and the second time whether 1 waits behind it; l lock the other
- * mutex, d unlock it; O be the monitor that changes whether mutexes are delegated, and
- * which server has them; NN create thread N,
- * the script of which begins with +; K wait until the monitor sleeps for long, or there
- * is none, W until there is none, P until there is one.
+ * yield, - yield as a program does, Y the same when something has been got done, h go home for something, H go home and
+ * stay there until R, bN sleep in the kernel until N is open, oN open it, I be interrupted in the next sleep by a
+ * handler that does b0; f note whether 0 and 1 are parked, g whether 0 has yielded and 1 is parked, a note that it
+ * runs; B wait in the barrier, D destroy it; L lock the mutex, U unlock it, C wait on the condition, M make a turn, s
+ * signal it, S both, A broadcast, Z broadcast for one, X destroy it; T and t take the outer and the inner one of two
+ * mutexes by trylock, V and v unlock them, q both for the inner one 17 times, i note whether 0 is next; r and x take
+ * the read-write lock, to read and to write, e unlocks it, E does and destroys it if it was the last to have it; jN
+ * wait for the futex word N, FN set it and wake by each bit, J set both words, move the waiters of word 0 to word 1 and
+ * wake them; G wake 2, then the waiters of futex word 0 one by one, z of futex word 1, and look which of them is first;
+ * cN from now on N CPUs may be used; Q note whether 0 waits for the mutex, which this thread has, and the second time
+ * whether 1 waits behind it; l lock the other mutex, d unlock it; O be the monitor that changes whether mutexes are
+ * delegated, and which server has them; NN create thread N, the script of which begins with +; K wait until the monitor
+ * sleeps for long, or there is none, W until there is none, P until there is one.
  */
 struct scenario {
     const char *name;
@@ -63,6 +62,8 @@ static const struct scenario scenarios[] = {
     {"ways home", {"phu1", "u0php", "u1hu1"}, 2, 1, SCHED_ALONE, 0, NONE, 0, false},
     {"first woken, first run", {"pa", "pa", "fu0u1"}, 1, 2, SCHED_ALONE, 0, NONE, 0, false},
     {"woken before a fiber that yielded", {"ya", "pa", "ygu1"}, 1, 2, SCHED_ALONE, 0, NONE, 0, false},
+    {"fresh before fibers that yield in vain", {"-a", "-a", "YYa"}, 1, 1, SCHED_ALONE, 0, NONE, 0, false},
+    {"two are fresh, one yields in vain", {"--a", "YYYa", "YYYa"}, 1, 1, SCHED_ALONE, 0, NONE, 0, false},
     {"monitored: one waits, one wakes", {"p", "u0"}, 2, 1, SCHED_MONITORED, 0, NONE, 0, true},
     {"monitored: each waits for the other", {"phu1", "u0p"}, 2, 1, SCHED_MONITORED, 0, NONE, 0, false},
     {"monitored: three and one carrier", {"pu1p", "u0pu2", "pu0"}, 1, 1, SCHED_MONITORED, 0, NONE, 0, false},

@@ -42,7 +42,7 @@ static bool is_monitor(const struct thread *t) {
 
 struct sbt_thread *sched_self;
 struct sbt_real sbt_real;
-uint32_t sbt_n_runnable, sbt_n_cpus, sched_n_cpus_most;
+uint32_t sbt_n_runnable, sbt_n_cpus, sbt_n_cpus_at_once, sched_n_cpus_most;
 
 static char stacks[SCHED_MAX_THREADS][STACK_BYTES] __attribute__((aligned(64)));
 static struct thread thread[SCHED_MAX_THREADS];

@@ -37,7 +37,8 @@ static uint32_t noted[MAX_PROGRAM], n_noted;
 static uint32_t n_waiting_seen; /* by Q: of 0 and 1, in that order */
 static bool seen_on_carrier;
 static bool in_order, one_before_zero, zero_is_next, inner_for_long;
-static bool woke_alone; /* G has seen three parked and woken them, on the only carrier */
+static uint32_t n_passed; /* fresh fibers that went before 0, which yields in vain */
+static bool woke_alone;   /* G has seen three parked and woken them, on the only carrier */
 
 static bool starts_later(uint32_t i) {
     return scenario->script[i][0] == '+';
@@ -142,6 +143,27 @@ static void wake_behind(void) {
         sched_wrong("too many fibers that were woken alone went first in a row");
 }
 
+/* Of 0, which looks in vain: it is queued behind one that is fresh. */
+static bool zero_is_behind_fresh(void) {
+    const struct sbt_runq *queue = SBT_SWITCH->carrier[0].queue;
+    return queue[SBT_FRESH].head != NULL && queue[SBT_YIELDED].head != NULL && is_of(queue[SBT_YIELDED].head, 0);
+}
+
+/* The caller has got something done. On the only carrier it goes before all but the next one that yields in vain. */
+static void yield_fresh(uint32_t me) {
+    const struct sbt_runq *queue = SBT_SWITCH->carrier[0].queue;
+    const struct sbt_fiber *next = queue[SBT_YIELDED].head, *behind = NULL;
+    if (is_on_carrier() && next != NULL && first_queued() == NULL && queue[SBT_FRESH].head == NULL)
+        behind = next->next;
+    if (is_on_carrier() && zero_is_behind_fresh() && ++n_passed > 2)
+        sched_wrong("a fiber that yields in vain had to wait for too many others");
+    sbt_self.progress++;
+    sbt_switch_yield_asked();
+    for (uint32_t i = 0; behind != NULL && i < n_noted; i++)
+        if (noted[i] != me && is_of(behind, noted[i]))
+            sched_wrong("a fiber that had got something done went behind one that yields in vain");
+}
+
 static uint32_t step(uint32_t me, const char *at) {
     uint32_t n = (uint32_t)(at[1] - '0');
     switch (*at) {
@@ -179,6 +201,13 @@ static uint32_t step(uint32_t me, const char *at) {
         return 2;
     case 'y':
         sbt_switch_yield(false);
+        return 1;
+    case 'Y':
+        yield_fresh(me);
+        return 1;
+    case '-':
+        n_passed = me == 0 ? 0 : n_passed;
+        sbt_switch_yield_asked();
         return 1;
     case 'h':
         sbt_pin_hold();
@@ -362,7 +391,7 @@ static void setup(void) {
     memset(is_open, 0, sizeof is_open);
     memset(token, 0, sizeof token);
     memset(n_held, 0, sizeof n_held);
-    n_noted = n_waiting_seen = 0;
+    n_noted = n_waiting_seen = n_passed = 0;
     in_order = one_before_zero = zero_is_next = inner_for_long = woke_alone = false;
     walk_forget_waits();
     if (scenario->barrier != 0)

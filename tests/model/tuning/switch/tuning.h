@@ -23,6 +23,8 @@
 #define VAIN_MANY 1
 #undef POPS_PER_COUNT
 #define POPS_PER_COUNT 2
+#undef FRESH_MOST
+#define FRESH_MOST 1
 #undef OWN_AFTER
 #define OWN_AFTER 0
 #undef OWN_LOOKS
