@@ -38,7 +38,7 @@
 #define THREADS_MOST 1024 /* of which the affinities are read; a program with more keeps the CPUs that it had */
 #define NEVER UINT64_MAX
 
-uint32_t sbt_n_cpus = 1;
+uint32_t sbt_n_cpus = 1, sbt_n_cpus_at_once = 1;
 cpu_set_t sbt_cpus;
 
 static struct {
@@ -69,7 +69,7 @@ void sbt_cpus_start(void) {
     if (!read_affinity(0, &sbt_cpus))
         return;
     state.cpus = sbt_cpus;
-    sbt_n_cpus = (uint32_t)CPU_COUNT(&sbt_cpus);
+    sbt_n_cpus = sbt_n_cpus_at_once = (uint32_t)CPU_COUNT(&sbt_cpus);
 }
 
 bool sbt_cpus_are_as_at_start(void) {
@@ -151,6 +151,8 @@ static void look(void) {
         look_at_quota();
     look_at_machine();
     uint32_t n = (uint32_t)CPU_COUNT(&state.cpus);
+    if (n != 0)
+        __atomic_store_n(&sbt_n_cpus_at_once, n, __ATOMIC_RELAXED);
     n = n < state.quota ? n : state.quota;
     if (n == 0 || (n == sbt_usable_cpus() && state.n_looks > 1))
         return;

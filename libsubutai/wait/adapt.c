@@ -240,6 +240,23 @@ static bool was_not_in_vain(struct sbt_spared *spared) {
     return true;
 }
 
+/*
+ * True: the core went to another thread, or sleeping for a moment is better. The end of a quota falls into some yields,
+ * which last for tens of milliseconds then. That says nothing, and would close the gate.
+ */
+static bool yields_to_another(void) {
+    uint64_t now = sbt_wait_ops->now_ns(), took;
+    if (sbt_has_quota()) {
+        sbt_wait_ops->yield();
+        took = sbt_wait_ops->now_ns() - now;
+        return took <= SBT_LONG_YIELD_NS && has_switched(took);
+    }
+    took = sbt_yield_gate_pass(&sbt_yield_gate, &now);
+    if (took == 0)
+        sbt_wait_ops->pause_ns(SBT_YIELD_GATE_PAUSE_NS);
+    return took == 0 || has_switched(took);
+}
+
 bool sbt_spared_yield(struct sbt_spared *spared) {
     uint32_t seen = __atomic_load_n(&n_not_in_vain, __ATOMIC_RELAXED);
     if (seen != spared->seen)
@@ -248,10 +265,7 @@ bool sbt_spared_yield(struct sbt_spared *spared) {
         spared->left--;
         return false;
     }
-    uint64_t now = sbt_wait_ops->now_ns(), took = sbt_yield_gate_pass(&sbt_yield_gate, &now);
-    if (took == 0)
-        sbt_wait_ops->pause_ns(SBT_YIELD_GATE_PAUSE_NS);
-    if (took == 0 || has_switched(took))
+    if (yields_to_another())
         return was_not_in_vain(spared);
     if (spared->vain < VAIN_FIRST + SPARED_MOST_LOG2)
         spared->vain++;

@@ -26,7 +26,7 @@ static void test_pause(long ns) {
 static const struct sbt_wait_ops test_ops = {test_now, test_yield, test_pause};
 
 _Thread_local struct sbt_thread sbt_self;
-uint32_t sbt_n_runnable, sbt_n_cpus;
+uint32_t sbt_n_runnable, sbt_n_cpus, sbt_n_cpus_at_once;
 
 static bool roams, others_runnable; /* a fiber: away from home, and another waits for its carrier */
 static bool few_threads;
@@ -142,6 +142,26 @@ TEST(yields_take_away_no_progress_that_is_sure) {
         ck_assert_uint_eq(sbt_self.progress, 8);
     }
     sbt_self.progress = sbt_self.progress_told = sbt_self.progress_sure = 0;
+}
+
+/* What is undone at each yield, of mutexes that were taken before, is nothing that has been got done. */
+TEST(only_the_first_yield_behind_progress_is_not_in_vain) {
+    ck_assert(sbt_progress_is_vain(&sbt_self));
+    for (int i = 0; i < 31; i++)
+        sbt_progress();
+    for (int i = 0; i < 40; i++) {
+        sbt_progress_undo();
+        ck_assert_int_eq(sbt_progress_is_vain(&sbt_self), i != 0);
+    }
+    for (int i = 0; i < 3; i++) { /* it looks under a mutex */
+        sbt_progress();
+        sbt_progress_undo();
+        ck_assert(sbt_progress_is_vain(&sbt_self));
+    }
+    sbt_progress_surely();
+    ck_assert(!sbt_progress_is_vain(&sbt_self));
+    ck_assert(sbt_progress_is_vain(&sbt_self));
+    sbt_self.progress = sbt_self.progress_sure = sbt_self.progress_yielded = 0;
 }
 
 TEST(a_round_through_the_run_queue_is_well_spent) {
@@ -361,6 +381,25 @@ TEST(or_until_another_thread_gives_its_core_away) {
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(looks_to_yield(), 1);
     ck_assert_uint_eq(looks_to_yield(), 2);
+}
+
+TEST(under_a_quota_a_long_yield_is_as_one_in_vain) {
+    begin_to_look();
+    sbt_n_cpus_at_once = 4;
+    sbt_yield_gate = (struct sbt_yield_gate){0};
+    for (uint32_t i = 1; i <= 8; i *= 2) {
+        for (int j = 0; i == 1 && j < 2; j++)
+            ck_assert_uint_eq(looks_to_yield(), 1);
+        test_yield_ns = 50000000; /* the quota is used up */
+        ck_assert_uint_eq(looks_to_yield(), i + 1);
+        test_yield_ns = FINDS_NO_THREAD;
+    }
+    ck_assert(!sbt_yield_gate_closed(&sbt_yield_gate));
+    ck_assert_uint_eq(n_not_sure, 1);
+    test_yield_ns = SWITCHES;
+    looks_to_yield();
+    ck_assert_uint_eq(n_not_sure, 2);
+    sbt_n_cpus_at_once = 0;
 }
 
 TEST(where_yields_do_not_pay_it_sleeps_for_a_moment) {

@@ -68,14 +68,16 @@ uint32_t sbt_proc_n_runnable(void) {
     return 1 << 20; /* more than CPUs */
 }
 
-void sbt_quota_find(struct sbt_quota *quota, const char *root) {
-    (void)quota, (void)root;
+void sbt_quota_find(struct sbt_quota *mounts, const char *root) {
+    (void)mounts, (void)root;
 }
 
-uint32_t sbt_quota_cpus(const struct sbt_quota *quota, const char *root, int *files) {
-    (void)quota, (void)root;
-    *files = 0;
-    return SBT_QUOTA_NONE;
+static uint32_t quota = SBT_QUOTA_NONE;
+
+uint32_t sbt_quota_cpus(const struct sbt_quota *mounts, const char *root, int *files) {
+    (void)mounts, (void)root;
+    *files = quota != SBT_QUOTA_NONE;
+    return quota;
 }
 
 void sbt_sites_crowd(int n_more) {
@@ -127,4 +129,18 @@ TEST(a_handler_in_a_look_forbids_looks, "the thread does not wait for its own lo
     ck_assert_uint_eq(n_looks, 2);
     look();
     ck_assert_uint_eq(n_looks, 2);
+}
+
+TEST(a_quota_leaves_the_number_that_may_be_used_at_once) {
+    quota = 1;
+    sbt_cpus_start();
+    look();
+    ck_assert_uint_eq(sbt_usable_cpus(), 1);
+    ck_assert_uint_eq(sbt_n_cpus_at_once, CPUS);
+    ck_assert(sbt_has_quota());
+    quota = CPUS;
+    for (int i = 0; i < 10; i++) /* the quota is read by one look in ten */
+        look();
+    ck_assert_uint_eq(sbt_usable_cpus(), CPUS);
+    ck_assert(!sbt_has_quota());
 }

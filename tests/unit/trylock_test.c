@@ -14,7 +14,7 @@
 
 _Thread_local struct sbt_thread sbt_self;
 _Thread_local struct direct_self direct_self;
-uint32_t sbt_n_runnable, sbt_n_cpus = 2;
+uint32_t sbt_n_runnable, sbt_n_cpus = 2, sbt_n_cpus_at_once = 2;
 union sbt_fork_page sbt_fork_page = {.known = 1};
 
 static bool roams, pays; /* a fiber away from home; yields are not in vain */
@@ -93,6 +93,19 @@ TEST(with_more_threads_each_trylock_yields) {
     ck_assert_int_eq(n_spared, 0);
     ck_assert_int_eq(n_yields, 20 - DIRECT_TRYLOCKS_BEFORE_YIELD);
     ck_assert(is_spun());
+}
+
+TEST(under_a_quota_threads_have_the_cores_that_they_may_run_on) {
+    roams = pays = false;
+    sbt_n_cpus = 1;
+    fail_often(3, 20);
+    ck_assert_int_eq(n_spared, 20 - DIRECT_TRYLOCKS_BEFORE_YIELD);
+    ck_assert_int_eq(n_yields, 0);
+    sbt_n_cpus_at_once = 1;
+    fail_often(3, 20);
+    ck_assert_int_eq(n_spared, 0);
+    ck_assert_int_eq(n_yields, 20 - DIRECT_TRYLOCKS_BEFORE_YIELD);
+    sbt_n_cpus = sbt_n_cpus_at_once = 2;
 }
 
 TEST(so_does_each_of_a_fiber) {

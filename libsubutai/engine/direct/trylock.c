@@ -82,10 +82,12 @@ enum direct_spun direct_mutex_spun(struct sbt_mutex *mx) {
 
 /*
  * No fiber, and no more threads than cores but for one, which may be asleep in the kernel and counts as runnable: the
- * main thread often is. Whether it is, yields tell.
+ * main thread often is. Whether it is, yields tell. A quota takes no core from one of these threads alone: the kernel
+ * stops them all when it is used up.
  */
 static bool may_have_cores(void) {
-    return sbt_cores_to_spare_for((uint32_t)-1) && !sbt_switch_roams();
+    uint32_t n = __atomic_load_n(&sbt_n_runnable, __ATOMIC_RELAXED) - 1;
+    return (int32_t)n <= (int32_t)__atomic_load_n(&sbt_n_cpus_at_once, __ATOMIC_RELAXED) && !sbt_switch_roams();
 }
 
 /* A fiber's unlock yields if another fiber is runnable on its carrier: how many threads run does not matter there. */
