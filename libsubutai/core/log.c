@@ -47,13 +47,14 @@ static int kept_log(void) {
 
 /* Where the program has a filter of system calls that may be forbidden. No handler's jump leaves it in the middle. */
 void sbt_log_keep(void) {
-    static uint32_t busy; /* another thread does it: it restricts the same process, or itself alone */
+    static uint32_t busy_in; /* the process of another thread that does it: it restricts that one, or itself alone */
     const char *file = file_asked_for();
     struct stat st;
     if (file == NULL || !sbt_log_is_on(1) || sbt_fence_is_forbidden() || kept_log() != 0)
         return;
     uint64_t signals = sbt_signals_block();
-    if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE) != 0) {
+    uint32_t self = (uint32_t)sbt_syscall3(SYS_getpid, 0, 0, 0);
+    if (__atomic_exchange_n(&busy_in, self, __ATOMIC_ACQUIRE) == self) {
         sbt_signals_restore(signals);
         return;
     }
@@ -64,7 +65,7 @@ void sbt_log_keep(void) {
         kept.inode = st.st_ino;
         __atomic_store_n(&kept.fd, sbt_own_file_out_of_the_way(fd), __ATOMIC_RELEASE);
     }
-    __atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&busy_in, 0, __ATOMIC_RELEASE);
     sbt_signals_restore(signals);
 }
 

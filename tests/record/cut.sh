@@ -51,6 +51,11 @@ else
     check "and that is longer than a window" test "$(stat -c %s t.sched)" -gt $((2 << 18))
     subutai schedule dump --json t.sched
     check "its places are known" json 'map(select(.what == "mutex_lock") | .place) | length == 100000 and all(test("cut-subject"))'
+    rm -f t.sched
+    subutai run --engine det --schedule t.sched -- "$SUBJECT" no-files-no-room
+    check "a schedule for which there is no room: its descriptor is closed" is "$status $out" "0 yes"
+    subutai schedule info --json t.sched
+    check "and it is not whole" json '.[0].whole == false'
 fi
 record jumps
 check "handlers leave the recorder by siglongjmp: exit 0" is "$status" 0

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -73,11 +74,19 @@ static void filtered(void) {
 /* Many: more than a window of a schedule's file has room for (engine/det/file.h). */
 static unsigned n_touches = 1;
 static bool without_input;
+static rlim_t most_of_a_file;
 
 static void *touch_on_thread(void *unused) {
     for (unsigned i = 0; i < n_touches; i++)
         touch();
     return unused;
+}
+
+static int open_descriptors(void) {
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        n += fcntl(fd, F_GETFD) != -1;
+    return n;
 }
 
 /* Landlock: no file can be opened from now on, but for what is open. Prints "no" where the kernel does not have it. */
@@ -93,7 +102,9 @@ static void no_files(void) {
     pthread_t thread;
     if (without_input)
         OK_ERRNO(close(STDIN_FILENO));
-    int input = fcntl(STDIN_FILENO, F_GETFD);
+    int input = fcntl(STDIN_FILENO, F_GETFD), n_open = open_descriptors();
+    if (most_of_a_file != 0)
+        OK_ERRNO(setrlimit(RLIMIT_FSIZE, &(struct rlimit){most_of_a_file, most_of_a_file}));
     OK_ERRNO(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     OK_ERRNO((int)syscall(SYS_landlock_restrict_self, rules, 0));
     CHECK_INT(fcntl(STDIN_FILENO, F_GETFD), input);
@@ -102,6 +113,8 @@ static void no_files(void) {
     OK_ERRNO(close(STDERR_FILENO));
     OK(pthread_create(&thread, NULL, touch_on_thread, NULL));
     OK(pthread_join(thread, NULL));
+    if (most_of_a_file != 0)
+        CHECK_INT(open_descriptors(), n_open - 2); /* `rules` and standard error are closed */
     puts("yes");
 }
 
@@ -113,6 +126,12 @@ static void no_files_and_much_to_say(void) {
 /* The first file that is opened gets the number 0. */
 static void no_files_without_input(void) {
     without_input = true;
+    no_files_and_much_to_say();
+}
+
+/* There is no room for a second window. */
+static void no_files_and_no_room(void) {
+    most_of_a_file = 300000;
     no_files_and_much_to_say();
 }
 
@@ -332,7 +351,8 @@ static const struct {
             {"disarmed", disarmed},
             {"no-files", no_files},
             {"no-files-much", no_files_and_much_to_say},
-            {"no-files-no-input", no_files_without_input}};
+            {"no-files-no-input", no_files_without_input},
+            {"no-files-no-room", no_files_and_no_room}};
 
 int main(int argc, char **argv) {
     for (size_t i = 0; argc == 2 && i < sizeof ways / sizeof *ways; i++) {
