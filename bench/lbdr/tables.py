@@ -116,7 +116,7 @@ class Tables:
                     self.runner.expect(output, expected, way, program, self.at, items)
                     point.add(way, seconds)
             with open(path, encoding="utf-8") as file:
-                kinds = [line.split()[0] for line in file if line.startswith(("give-up-turn", "soft-barrier"))]
+                kinds = [line.split()[0] for line in file if line.startswith(("give-up-turn", "keep-turn", "soft-barrier"))]
             said = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds))) or "none"
             yield f"| {program} | {cell(point, ROUND_ROBIN)} | {cell(point, LBDR)} | 2.5, 1.2 | {said} |"
 
